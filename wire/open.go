@@ -1,0 +1,167 @@
+package wire
+
+import "time"
+
+// Open is the table of one connection's unfinished exchanges and the place
+// where their stamps are kept. A session opens, extends and completes
+// exchanges; whoever writes the bytes calls Departed. An exchange is emitted
+// once it is complete, nothing of it is left to decode, and its last byte has
+// left in both directions.
+//
+// The caller serialises all calls (it's part of the connection's session).
+type Open struct {
+	// Emit gets each finished exchange and owns it from then on. It returns
+	// true to keep it; after false the record is used again. Nil drops all.
+	Emit func(*Exchange) (keep bool)
+
+	protocol Protocol
+	ordinal  uint64
+	count    int
+	marks    [2]markQueue
+	stalled  [2]time.Duration
+	free     []*Exchange
+}
+
+// NewOpen makes an empty table.
+func NewOpen(p Protocol) *Open { return &Open{protocol: p} }
+
+// Len is the number of exchanges opened and not yet emitted.
+func (o *Open) Len() int { return o.count }
+
+// New opens an exchange.
+func (o *Open) New() *Exchange {
+	var x *Exchange
+	if n := len(o.free); n > 0 {
+		x = o.free[n-1]
+		o.free = o.free[:n-1]
+		raw := x.Mongo.WriteConcern.Raw[:0]
+		*x = Exchange{}
+		x.Mongo.WriteConcern.Raw = raw
+	} else {
+		x = &Exchange{}
+	}
+	o.ordinal++
+	o.count++
+	x.Ordinal = o.ordinal
+	x.Protocol = o.protocol
+	x.Sides[ToServer].stallBase = o.stalled[ToServer]
+	x.Sides[ToClient].stallBase = o.stalled[ToClient]
+	return x
+}
+
+// Count adds n bytes to a side. The first bytes set FirstIn, all set LastIn.
+func (o *Open) Count(x *Exchange, dir Direction, n int, now Stamp) {
+	s := &x.Sides[dir]
+	if s.FirstIn == 0 {
+		s.FirstIn = now
+	}
+	s.LastIn = now
+	s.Bytes += int64(n)
+}
+
+// CountOnly adds n bytes to a side but leaves its stamps: bytes that belong to
+// an exchange in the books and aren't waited for (a Sync after its result).
+func (o *Open) CountOnly(x *Exchange, dir Direction, n int) {
+	x.Sides[dir].Bytes += int64(n)
+}
+
+// Mark says that a message of the side ended at offset end of the direction's
+// stream (one past its last byte): LastOut will be the departure of that byte.
+// Offsets must not decrease.
+func (o *Open) Mark(x *Exchange, dir Direction, end int64) {
+	s := &x.Sides[dir]
+	s.Stalled = o.stalled[dir] - s.stallBase
+	x.marks++
+	o.marks[dir].push(mark{end: end, x: x})
+}
+
+// Hold keeps x from being emitted until a matching Release: a part of it is
+// framed but not decoded.
+func (o *Open) Hold(x *Exchange) { x.holds++ }
+
+// Release undoes one Hold.
+func (o *Open) Release(x *Exchange) {
+	x.holds--
+	o.settle(x)
+}
+
+// Complete says that nothing more will be added to x.
+func (o *Open) Complete(x *Exchange) {
+	x.complete = true
+	o.settle(x)
+}
+
+// Departed says that the bytes of dir up to offset upto were handed to the
+// socket at time at.
+func (o *Open) Departed(dir Direction, upto int64, at Stamp) {
+	q := &o.marks[dir]
+	for q.len() > 0 && q.front().end <= upto {
+		m := q.pop()
+		m.x.Sides[dir].LastOut = at
+		m.x.marks--
+		o.settle(m.x)
+	}
+}
+
+// Stalled adds to the time that reading of dir stood still.
+func (o *Open) Stalled(dir Direction, d time.Duration) { o.stalled[dir] += d }
+
+// Abandon gives up on all marks of a direction: its bytes will never leave.
+func (o *Open) Abandon(dir Direction) {
+	q := &o.marks[dir]
+	for q.len() > 0 {
+		m := q.pop()
+		m.x.marks--
+		o.settle(m.x)
+	}
+}
+
+func (o *Open) settle(x *Exchange) {
+	if !x.complete || x.emitted || x.holds > 0 || x.marks > 0 {
+		return
+	}
+	x.emitted = true
+	o.count--
+	if o.Emit != nil && o.Emit(x) {
+		return
+	}
+	if len(o.free) < 64 {
+		o.free = append(o.free, x)
+	}
+}
+
+type mark struct {
+	end int64
+	x   *Exchange
+}
+
+// markQueue is a first-in-first-out queue that keeps its memory when small.
+type markQueue struct {
+	items []mark
+	head  int
+}
+
+func (q *markQueue) len() int     { return len(q.items) - q.head }
+func (q *markQueue) front() *mark { return &q.items[q.head] }
+
+func (q *markQueue) push(m mark) { q.items = append(q.items, m) }
+
+func (q *markQueue) pop() mark {
+	m := q.items[q.head]
+	q.items[q.head].x = nil
+	q.head++
+	switch {
+	case q.head == len(q.items):
+		q.head = 0
+		if cap(q.items) > 1024 {
+			q.items = nil
+		} else {
+			q.items = q.items[:0]
+		}
+	case q.head > 1024 && q.head*2 > len(q.items):
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	return m
+}
