@@ -1,0 +1,205 @@
+package inject
+
+import "github.com/wirewait/wirewait/wire"
+
+// End is how a direction ends.
+type End uint8
+
+// EndEOF becomes a half-close of the other socket, EndReset a reset of it.
+const (
+	EndNone End = iota
+	EndEOF
+	EndReset
+)
+
+// chunkSize is what the line allocates for bytes that it copies.
+const chunkSize = 16 << 10
+
+// Line is the queue of runs in front of one socket: bytes with due times that
+// never decrease, and at last the direction's end. The zero value is an empty
+// line. It's not safe for concurrent use.
+type Line struct {
+	// Free gets back every adopted buffer that the line is done with. Nil
+	// leaves them to the garbage collector.
+	Free func([]byte)
+
+	runs    []run
+	head    int
+	bytes   int
+	lastDue wire.Stamp
+	tail    *chunk // the chunk that Push may still append to
+	end     End
+	endDue  wire.Stamp
+}
+
+// run is a stretch of a chunk with one due time.
+type run struct {
+	due  wire.Stamp
+	data []byte
+	*chunk
+}
+
+// chunk is memory that runs point into. A run that is not written yet and a
+// reader that still decodes hold one reference each.
+type chunk struct {
+	buf     []byte
+	used    int
+	refs    int
+	adopted bool
+}
+
+// Empty says that no byte waits. The end may still.
+func (l *Line) Empty() bool { return l.head == len(l.runs) }
+
+// Bytes is the number of bytes that wait.
+func (l *Line) Bytes() int { return l.bytes }
+
+// Clamp moves due to no earlier than anything that came before it.
+func (l *Line) Clamp(due wire.Stamp) wire.Stamp {
+	l.lastDue = max(due, l.lastDue)
+	return l.lastDue
+}
+
+// Push copies b to the end of the line.
+func (l *Line) Push(due wire.Stamp, b []byte) {
+	for len(b) > 0 {
+		if l.tail == nil || l.tail.used == len(l.tail.buf) {
+			l.tail = &chunk{buf: make([]byte, max(min(len(b), chunkSize), 512))}
+		}
+		c := l.tail
+		n := copy(c.buf[c.used:], b)
+		l.append(due, c, c.buf[c.used:c.used+n])
+		c.used += n
+		b = b[n:]
+	}
+}
+
+// Adoption is a buffer that the line took over instead of copying it.
+type Adoption struct{ c *chunk }
+
+// Adopt takes the buffer buf over. The caller may go on reading it until it
+// calls Done, and must not write to it any more.
+func (l *Line) Adopt(buf []byte) Adoption {
+	return Adoption{&chunk{buf: buf, used: len(buf), refs: 1, adopted: true}}
+}
+
+// PushAdopted puts the stretch [lo, hi) of an adopted buffer at the end.
+func (l *Line) PushAdopted(due wire.Stamp, a Adoption, lo, hi int) {
+	l.append(due, a.c, a.c.buf[lo:hi])
+}
+
+// Done says that the caller no longer reads the adopted buffer.
+func (l *Line) Done(a Adoption) { l.unref(a.c) }
+
+func (l *Line) append(due wire.Stamp, c *chunk, data []byte) {
+	l.bytes += len(data)
+	if n := len(l.runs); n > l.head {
+		// Bytes that follow in the same memory and are due together are one
+		// run: one system call.
+		if r := &l.runs[n-1]; r.chunk == c && r.due == due {
+			r.data = r.data[:len(r.data)+len(data)]
+			return
+		}
+	}
+	c.refs++
+	l.runs = append(l.runs, run{due: due, data: data, chunk: c})
+}
+
+// PushFront puts b before everything else, due at once: bytes that were on
+// their way and that the socket did not take. It copies b.
+func (l *Line) PushFront(due wire.Stamp, b []byte) {
+	c := &chunk{buf: append([]byte(nil), b...), used: len(b), refs: 1}
+	l.bytes += len(b)
+	if l.head == 0 {
+		l.runs = append(l.runs, run{})
+		copy(l.runs[1:], l.runs)
+		l.head = 1
+	}
+	l.head--
+	l.runs[l.head] = run{due: due, data: c.buf, chunk: c}
+}
+
+// Due appends to vec the stretches that may be written at now, up to limit
+// bytes, in order. They stay in the line until Wrote; vec is valid until then.
+func (l *Line) Due(now wire.Stamp, limit int, vec [][]byte) [][]byte {
+	for i := l.head; i < len(l.runs) && l.runs[i].due <= now && limit > 0; i++ {
+		d := l.runs[i].data
+		if len(d) > limit {
+			d = d[:limit]
+		}
+		limit -= len(d)
+		vec = append(vec, d)
+	}
+	return vec
+}
+
+// Wrote takes n bytes off the front of the line.
+func (l *Line) Wrote(n int) {
+	l.bytes -= n
+	for n > 0 {
+		r := &l.runs[l.head]
+		if n < len(r.data) {
+			r.data = r.data[n:]
+			return
+		}
+		n -= len(r.data)
+		l.unref(r.chunk)
+		*r = run{}
+		l.head++
+	}
+	switch {
+	case l.head == len(l.runs):
+		l.head, l.runs, l.tail = 0, l.runs[:0], nil
+		if cap(l.runs) > 64 {
+			l.runs = nil
+		}
+	case l.head > 64 && l.head*2 > len(l.runs):
+		m := copy(l.runs, l.runs[l.head:])
+		clear(l.runs[m:])
+		l.runs, l.head = l.runs[:m], 0
+	}
+}
+
+// Close puts the direction's end behind everything else.
+func (l *Line) Close(due wire.Stamp, e End) {
+	if l.end == EndNone {
+		l.end, l.endDue = e, l.Clamp(due)
+	}
+}
+
+// Ended is the direction's end if it is due and nothing waits before it.
+func (l *Line) Ended(now wire.Stamp) End {
+	if l.end != EndNone && l.Empty() && l.endDue <= now {
+		return l.end
+	}
+	return EndNone
+}
+
+// Next is when there will be something to do: a run or the end falling due.
+// Zero means never, as things stand.
+func (l *Line) Next() wire.Stamp {
+	switch {
+	case !l.Empty():
+		return l.runs[l.head].due
+	case l.end != EndNone:
+		return l.endDue
+	}
+	return 0
+}
+
+// Drop throws away what waits and returns how many bytes that was.
+func (l *Line) Drop() int {
+	n := l.bytes
+	for i := l.head; i < len(l.runs); i++ {
+		l.unref(l.runs[i].chunk)
+	}
+	l.runs, l.head, l.bytes, l.tail = nil, 0, 0, nil
+	return n
+}
+
+func (l *Line) unref(c *chunk) {
+	c.refs--
+	if c.refs == 0 && c.adopted && l.Free != nil {
+		l.Free(c.buf)
+	}
+}

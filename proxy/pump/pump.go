@@ -1,0 +1,311 @@
+// Package pump is one direction of one connection as a state machine without
+// I/O: bytes that were read and the time go in; what may be written now, when
+// to look again, and whether to go on reading come out.
+//
+//	driver: read --> Conn.Read ----------------------------------> direct: write it now
+//	                   | Session.Frame: pieces, exchanges               |
+//	                   | Settings.Draw: due times                       |
+//	                   +--> inject.Line --> Conn.Due --> write it --> Conn.Wrote: stamps
+//	                                                                    |
+//	                                   Conn.Decode: what it said <------+
+//
+// A Conn holds both directions, since they share a session and its open
+// exchanges. Whoever drives it locks it once for each filled buffer and once
+// for each departure, and never across I/O. Two drivers exist: goroutines over
+// net.Conn, and event loops; both make the same calls.
+package pump
+
+import (
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// Assured is how many bytes each direction may hold whatever the others do.
+const Assured = 1 << 20
+
+// grain is how much is taken from the shared budget at a time.
+const grain = 256 << 10
+
+// Config is what a Conn is made of.
+type Config struct {
+	Session wire.Session
+	// Sources draw the jitter, indexed by direction.
+	Sources [2]*inject.Source
+	// Budget bounds the bytes in all lines beyond what is Assured; nil: no bound.
+	Budget wire.Budget
+	// Free gets back buffers that Read took over; nil leaves them to the
+	// garbage collector.
+	Free func([]byte)
+	// NotBefore is the earliest due time of each direction's bytes: what
+	// connecting costs. Zero: none.
+	NotBefore [2]wire.Stamp
+}
+
+// Conn is both directions of one connection. It's not safe for concurrent use.
+type Conn struct {
+	session wire.Session
+	open    *wire.Open
+	budget  wire.Budget
+	urgent  bool // a cancel request: no delay in either direction
+	dirs    [2]pump
+}
+
+// pump is one direction.
+type pump struct {
+	dir       wire.Direction
+	line      inject.Line
+	src       *inject.Source
+	set       *inject.Settings // that delay was drawn from
+	delay     time.Duration    // of the present exchange
+	notBefore wire.Stamp
+
+	out      int64 // bytes written: an offset in the stream
+	direct   bool  // direct bytes of the last Read are being written
+	granted  int   // taken from the budget
+	paused   wire.Stamp
+	ended    bool // the end is in the line
+	finished bool // and was told
+	dead     bool // the socket it writes to is gone: bytes are thrown away
+
+	// Of the last Read, for Decode.
+	pieces  []wire.Piece
+	adopted inject.Adoption
+	held    bool
+}
+
+// New makes a Conn.
+func New(c Config) *Conn {
+	p := &Conn{session: c.Session, open: c.Session.Open(), budget: c.Budget}
+	for d := range p.dirs {
+		p.dirs[d].dir = wire.Direction(d)
+		p.dirs[d].src, p.dirs[d].notBefore = c.Sources[d], c.NotBefore[d]
+		p.dirs[d].line.Free = c.Free
+	}
+	return p
+}
+
+// Session is the connection's session.
+func (c *Conn) Session() wire.Session { return c.session }
+
+// Result is what to do after Read.
+type Result struct {
+	// Direct is how many of the bytes to write now, from the first on; report
+	// what became of them by Sent.
+	Direct int
+	// Kept says that the buffer now belongs to the line.
+	Kept bool
+	// Queued says that bytes went into the line: see Next.
+	Queued bool
+	// Pause says that the line is full: read no more until Wrote says Resume.
+	Pause bool
+}
+
+// Read takes the bytes b, read in direction dir at now. Decode must follow with
+// the same bytes, after the direct ones were written. A buffer that is at least
+// half full is taken over rather than copied: when Kept, it must not be written
+// to again and may be read until Decode.
+func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Settings) Result {
+	p := &c.dirs[dir]
+	p.pieces = c.session.Frame(dir, b, now, p.pieces[:0])
+	if p.dead {
+		c.open.Abandon(dir)
+		return Result{}
+	}
+	var r Result
+	off := 0
+	for i := range p.pieces {
+		pc := &p.pieces[i]
+		due := c.due(p, pc, now, set)
+		if x := pc.Exchange; x != nil {
+			x.Sides[dir].Planned = time.Duration(due - now)
+		}
+		switch {
+		case due <= now && !r.Queued && p.line.Empty():
+			r.Direct += pc.Len
+		case r.Kept:
+			p.line.PushAdopted(due, p.adopted, off, off+pc.Len)
+		case !r.Queued && len(b)-off >= cap(b)/2:
+			p.adopted, p.held, r.Kept = p.line.Adopt(b), true, true
+			p.line.PushAdopted(due, p.adopted, off, off+pc.Len)
+		default:
+			p.line.Push(due, b[off:off+pc.Len])
+		}
+		r.Queued = r.Queued || off+pc.Len > r.Direct
+		off += pc.Len
+	}
+	p.direct = r.Direct > 0
+	if !c.room(p) {
+		r.Pause, p.paused = true, now
+	}
+	return r
+}
+
+// due is when a piece that arrived now is to leave.
+func (c *Conn) due(p *pump, pc *wire.Piece, now wire.Stamp, set *inject.Settings) wire.Stamp {
+	if pc.Urgent {
+		c.urgent = true
+	}
+	if c.urgent {
+		return p.line.Clamp(now)
+	}
+	if pc.Draw || p.set != set {
+		// A change of settings is felt at once, also within an exchange.
+		p.set, p.delay = set, set.Delay[p.dir].Draw(p.src)
+	}
+	return p.line.Clamp(max(now+wire.Stamp(p.delay), p.notBefore))
+}
+
+// Sent says what became of the direct bytes b of the last Read: the socket took
+// n of them, by a write that began at at. The rest goes to the front of the
+// line. Until then nothing of the line is due.
+func (c *Conn) Sent(dir wire.Direction, b []byte, n int, at wire.Stamp) {
+	p := &c.dirs[dir]
+	p.direct = false
+	if n < len(b) && !p.dead {
+		p.line.PushFront(at, b[n:])
+	}
+	c.departed(p, n, at)
+}
+
+// Decode reads what the bytes of the last Read say.
+func (c *Conn) Decode(dir wire.Direction, b []byte) {
+	p := &c.dirs[dir]
+	c.session.Decode(dir, b, p.pieces)
+	if p.held {
+		p.held = false
+		p.line.Done(p.adopted)
+	}
+}
+
+// Due appends to vec what may be written at now, at most limit bytes. It stays
+// valid until Wrote.
+func (c *Conn) Due(dir wire.Direction, now wire.Stamp, limit int, vec [][]byte) [][]byte {
+	if c.dirs[dir].direct {
+		return vec
+	}
+	return c.dirs[dir].line.Due(now, limit, vec)
+}
+
+// Wrote says that the socket took n bytes of what Due gave, by a write that
+// began at at. The stamp is taken before the write, since what the bytes cause
+// can come back before the write returns. It reports whether reading may go on
+// after a pause: see Resume.
+func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
+	p := &c.dirs[dir]
+	if p.dead {
+		return false
+	}
+	p.line.Wrote(n)
+	c.departed(p, n, at)
+	return c.room(p) && p.paused != 0
+}
+
+func (c *Conn) departed(p *pump, n int, at wire.Stamp) {
+	p.out += int64(n)
+	c.open.Departed(p.dir, p.out, at)
+}
+
+// Resume ends a pause: the time since is a stall of that direction.
+func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) {
+	p := &c.dirs[dir]
+	c.open.Stalled(dir, time.Duration(now-p.paused))
+	p.paused = 0
+}
+
+// Paused reports whether the direction waits for room in its line.
+func (c *Conn) Paused(dir wire.Direction) bool { return c.dirs[dir].paused != 0 }
+
+// ReadEnd says that no more bytes will come in this direction: an EOF or a
+// reset. It takes its place in the line.
+func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *inject.Settings) {
+	p := &c.dirs[dir]
+	if p.ended {
+		return
+	}
+	p.ended, p.paused = true, 0
+	p.line.Close(c.due(p, &wire.Piece{Draw: true}, now, set), e)
+}
+
+// Ended is the direction's end, once it is due and all bytes before it left.
+// It is told once.
+func (c *Conn) Ended(dir wire.Direction, now wire.Stamp) inject.End {
+	p := &c.dirs[dir]
+	if p.direct || p.finished {
+		return inject.EndNone
+	}
+	e := p.line.Ended(now)
+	p.finished = e != inject.EndNone
+	return e
+}
+
+// Next is when the direction has something to write or to end; 0: never, as
+// things stand.
+func (c *Conn) Next(dir wire.Direction) wire.Stamp {
+	if p := &c.dirs[dir]; !p.direct && !p.finished {
+		return p.line.Next()
+	}
+	return 0
+}
+
+// Live is the number of bytes in the direction's line.
+func (c *Conn) Live(dir wire.Direction) int { return c.dirs[dir].line.Bytes() }
+
+// Fail says that the socket which the direction writes to is gone. What waits
+// is thrown away, and so is what is still read. It returns the bytes lost.
+func (c *Conn) Fail(dir wire.Direction) (lost int) {
+	p := &c.dirs[dir]
+	lost = p.line.Drop()
+	p.dead, p.paused = true, 0
+	c.open.Abandon(dir)
+	c.giveBack(p)
+	return lost
+}
+
+// Quiet reports that nothing is under way: both lines are empty, both streams
+// stand between messages and no reply is awaited.
+func (c *Conn) Quiet() bool {
+	return c.dirs[0].line.Empty() && c.dirs[1].line.Empty() && c.session.Quiet()
+}
+
+// Close ends everything: exchanges that wait are emitted unanswered, and what
+// was taken from the budget is given back. It returns the bytes that were still
+// in the lines.
+func (c *Conn) Close() (lost int) {
+	c.session.End()
+	for d := range c.dirs {
+		lost += c.Fail(wire.Direction(d))
+	}
+	return lost
+}
+
+// room reports whether the direction may take more bytes, and takes or gives
+// back what that means for the budget.
+func (c *Conn) room(p *pump) bool {
+	n := p.line.Bytes()
+	if n < Assured {
+		c.giveBack(p)
+		return true
+	}
+	for p.granted-(n-Assured) > 8*grain {
+		p.granted -= grain
+		if c.budget != nil {
+			c.budget.Give(grain)
+		}
+	}
+	for n >= Assured+p.granted {
+		if c.budget != nil && !c.budget.Take(grain) {
+			return false
+		}
+		p.granted += grain
+	}
+	return true
+}
+
+func (c *Conn) giveBack(p *pump) {
+	if p.granted > 0 && c.budget != nil {
+		c.budget.Give(p.granted)
+	}
+	p.granted = 0
+}
