@@ -1,0 +1,107 @@
+// Package admin is the small HTTP server beside the links: what a person or a
+// scraper may ask of a running wirewait. It knows nothing of the proxy or of
+// OpenTelemetry and is handed what it serves.
+//
+//	GET /metrics   the handler that it was given
+//	GET /healthz   200 "ok", or 503 with the reason
+//
+// A page in somebody's browser can reach a loopback port too, so requests are
+// answered only if they were meant for it (see guard).
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Config is what a Server is started with.
+type Config struct {
+	// Listen is "host:port"; port 0 lets the system choose.
+	Listen string
+	// Metrics answers /metrics; nil: there are none (404).
+	Metrics http.Handler
+	// Healthy is nil when all is well, else an error whose text may be shown
+	// to anybody; a nil function: always well. It must not block.
+	Healthy func() error
+	// Log gets what goes wrong while serving; nil: nobody does.
+	Log *slog.Logger
+}
+
+// Server is a running admin server. Its methods are safe for concurrent use.
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+	log      *slog.Logger
+}
+
+// Start listens and serves until Shutdown. The error of a port that is taken
+// wraps the system's.
+func Start(c Config) (*Server, error) {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("admin address %q: write host:port, such as 127.0.0.1:8474", c.Listen)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	ln, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	s := &Server{listener: ln, log: c.Log}
+	s.http = &http.Server{
+		Handler:           guard(host, routes(c)),
+		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+	go s.serve()
+	return s, nil
+}
+
+func (s *Server) serve() {
+	if err := s.http.Serve(s.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		s.log.Error("the admin server ended", "error", err)
+	}
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Shutdown stops listening and lets requests end until ctx does, then cuts
+// them off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("admin requests were cut: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+func routes(c Config) http.Handler {
+	mux := http.NewServeMux()
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		if c.Healthy != nil {
+			if err := c.Healthy(); err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				io.WriteString(w, err.Error()+"\n")
+				return
+			}
+		}
+		io.WriteString(w, "ok\n")
+	})
+	return mux
+}
