@@ -46,7 +46,6 @@ type Config struct {
 // Conn is both directions of one connection. It's not safe for concurrent use.
 type Conn struct {
 	session wire.Session
-	open    *wire.Open
 	budget  wire.Budget
 	urgent  bool // a cancel request: no delay in either direction
 	dirs    [2]pump
@@ -77,7 +76,7 @@ type pump struct {
 
 // New makes a Conn.
 func New(c Config) *Conn {
-	p := &Conn{session: c.Session, open: c.Session.Open(), budget: c.Budget}
+	p := &Conn{session: c.Session, budget: c.Budget}
 	for d := range p.dirs {
 		p.dirs[d].dir = wire.Direction(d)
 		p.dirs[d].src, p.dirs[d].notBefore = c.Sources[d], c.NotBefore[d]
@@ -110,7 +109,7 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 	p := &c.dirs[dir]
 	p.pieces = c.session.Frame(dir, b, now, p.pieces[:0])
 	if p.dead {
-		c.open.Abandon(dir)
+		c.session.Open().Abandon(dir)
 		return Result{}
 	}
 	var r Result
@@ -190,8 +189,8 @@ func (c *Conn) Due(dir wire.Direction, now wire.Stamp, limit int, vec [][]byte) 
 
 // Wrote says that the socket took n bytes of what Due gave, by a write that
 // began at at. The stamp is taken before the write, since what the bytes cause
-// can come back before the write returns. It reports whether reading may go on
-// after a pause: see Resume.
+// can come back before the write returns. It reports whether a paused reader
+// should try Resume.
 func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
 	p := &c.dirs[dir]
 	if p.dead {
@@ -204,14 +203,23 @@ func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
 
 func (c *Conn) departed(p *pump, n int, at wire.Stamp) {
 	p.out += int64(n)
-	c.open.Departed(p.dir, p.out, at)
+	c.session.Open().Departed(p.dir, p.out, at)
 }
 
-// Resume ends a pause: the time since is a stall of that direction.
-func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) {
+// Resume ends a pause if there is room, and reports whether reading may go on
+// and how long it stood still.
+func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) (ok bool, stalled time.Duration) {
 	p := &c.dirs[dir]
-	c.open.Stalled(dir, time.Duration(now-p.paused))
+	if p.paused == 0 {
+		return true, 0
+	}
+	if !c.room(p) {
+		return false, 0
+	}
+	stalled = time.Duration(now - p.paused)
+	c.session.Open().Stalled(dir, stalled)
 	p.paused = 0
+	return true, stalled
 }
 
 // Paused reports whether the direction waits for room in its line.
@@ -258,7 +266,7 @@ func (c *Conn) Fail(dir wire.Direction) (lost int) {
 	p := &c.dirs[dir]
 	lost = p.line.Drop()
 	p.dead, p.paused = true, 0
-	c.open.Abandon(dir)
+	c.session.Open().Abandon(dir)
 	c.giveBack(p)
 	return lost
 }
