@@ -1,0 +1,38 @@
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race fuzz bench lint interop check
+
+# go run fetches and caches it; nothing is installed.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# How long each fuzz target runs.
+FUZZTIME ?= 10s
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+build: ## build bin/wirewait
+	go build -o bin/ ./cmd/wirewait
+
+demo: ## slow a real server (or a scripted one) down and see what writes wait for
+	go run ./cmd/wirewait demo
+
+test: ## run the tests of the main module
+	go test ./...
+
+race: ## run them with the race detector
+	go test -race ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	.ci/fuzz $(FUZZTIME)
+
+bench: ## measure delay errors, overhead and memory beside their baselines
+	go run ./internal/bench
+
+lint: ## gofmt, go vet, staticcheck, go mod tidy
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo 'run gofmt -w on these'; exit 1; }
+	go vet ./... && go mod tidy -diff
+	go run $(STATICCHECK) ./...
+
+interop: ## run FerretDB and real drivers through it (a module of its own)
+	cd internal/interop && go test ./...
+
+check: lint race ## what must pass before a commit
