@@ -235,7 +235,7 @@ func (s *session) beginReply(h *header) *call {
 		c.sent = true
 	}
 	if more {
-		c.x.Mongo.Exhaust = h.op == opMsg
+		c.x.Mongo.Exhaust = c.x.Mongo.Exhaust || h.op == opMsg
 		s.exhausts.add(h.requestID, c)
 	}
 	return c
