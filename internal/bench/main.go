@@ -1,0 +1,207 @@
+// Command bench measures wirewait beside what it is to be compared with.
+//
+//	                             bench: asks, pairs, judges
+//	                               |  jobs as JSON over pipes
+//	                               v
+//	client ----------------------------------------------------> server
+//	(load, round trips)  \--> bare relays: copy, splice, timer -/  (echo, stream,
+//	                      \-> wirewait: tcp, postgres ---------/    PostgreSQL by script)
+//	                               |  OTLP
+//	                               v
+//	                            receiver
+//
+// Every box is a process in a session of its own, since the kernel shares the
+// processors out between sessions first. All but wirewait are this program, run
+// again. Everything listens on 127.0.0.1.
+//
+// Nothing is measured alone: in each round every target has its turn, in an
+// order drawn anew, and what is judged is the ratio to the baseline of the same
+// round. The median of those ratios is printed with the interval that holds it
+// with 95 %. A noisy machine makes the interval wide; it doesn't make the run
+// fail.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/wirewait/wirewait/internal/otlprecv"
+)
+
+func main() {
+	if otlprecv.Requested() {
+		otlprecv.Main()
+	}
+	if role := os.Getenv(roleVariable); role != "" {
+		if err := playRole(role, os.Args[1:]); err != nil {
+			fmt.Fprintf(os.Stderr, "bench, as %s: %v\n", role, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is a run. One goroutine uses it.
+type bench struct {
+	fleet          fleet
+	client, server *process
+	report         *Report
+	root, temp     string
+	wirewaitPath   string // empty: relays only
+	quick          bool
+	log            io.Writer
+}
+
+// pick is the first number, or the second if the run is quick.
+func (b *bench) pick(full, quick int) int {
+	if b.quick {
+		return quick
+	}
+	return full
+}
+
+// missing notes what could not be measured.
+func (b *bench) missing(format string, args ...any) {
+	b.report.Missing = append(b.report.Missing, fmt.Sprintf(format, args...))
+}
+
+func run(args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	quick := flags.Bool("quick", false, "less of everything: well under a minute")
+	only := flags.String("only", "", "measure only these, separated by commas: pingpong, bulk, delay, idle, writes, pgbench")
+	relays := flags.Bool("relays", false, "measure without wirewait")
+	binary := flags.String("wirewait", "", "measure this binary rather than building cmd/wirewait")
+	markdown := flags.Bool("markdown", false, "print the last run's results as Markdown and measure nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	if *markdown {
+		r, err := loadReport(root)
+		if err == nil {
+			r.markdown(stdout)
+		}
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	b := &bench{root: root, quick: *quick, log: stderr, wirewaitPath: *binary,
+		report: &Report{Machine: machine(root), Quick: *quick}}
+	if b.temp, err = os.MkdirTemp("", "wirewait-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.temp)
+	if !*relays && b.wirewaitPath == "" {
+		if err := b.build(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.measure(ctx, *only); err != nil {
+		return err
+	}
+	b.report.text(stdout)
+	path, err := b.report.save(root)
+	if err == nil {
+		fmt.Fprintln(stdout, "written to", path)
+	}
+	return err
+}
+
+// measure does what was asked for, one after the other.
+func (b *bench) measure(ctx context.Context, only string) error {
+	measurements := []struct {
+		name string
+		run  func() error
+	}{
+		{"pingpong", b.pingpong}, {"bulk", b.bulk}, {"delay", b.delayError},
+		{"idle", b.idle}, {"writes", b.writes}, {"pgbench", func() error { return b.pgbench(ctx) }},
+	}
+	wanted := map[string]bool{}
+	for name := range strings.SplitSeq(only, ",") {
+		wanted[name] = true
+	}
+	for _, m := range measurements {
+		if only == "" || wanted[m.name] {
+			delete(wanted, m.name)
+			start := time.Now()
+			fmt.Fprintf(b.log, "%s... ", m.name)
+			if err := b.one(ctx, m.run); err != nil {
+				fmt.Fprintln(b.log)
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			fmt.Fprintf(b.log, "%.0f s\n", time.Since(start).Seconds())
+		}
+	}
+	delete(wanted, "")
+	for name := range wanted {
+		return fmt.Errorf("there is no measurement %q: see -h", name)
+	}
+	return nil
+}
+
+// one gives a measurement a server and a client, and ends what it started.
+// An interrupt ends the client, and with it whatever waits for it.
+func (b *bench) one(ctx context.Context, measure func() error) (err error) {
+	defer b.fleet.stop()
+	if b.server, err = b.fleet.role("server"); err != nil {
+		return err
+	}
+	if b.client, err = b.fleet.role("client"); err != nil {
+		return err
+	}
+	client := b.client.command.Process
+	defer context.AfterFunc(ctx, func() { _ = client.Kill() })()
+	return measure()
+}
+
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the repository's root (run this inside of it): %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func machine(root string) Machine {
+	load, _ := os.ReadFile("/proc/loadavg")
+	return Machine{
+		Processor: processorModel(), Cores: runtime.NumCPU(), Kernel: kernel(), Go: runtime.Version(),
+		Commit: commit(root), Load: strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " "),
+		Date: time.Now().UTC(),
+	}
+}
+
+// commit is the checkout's, with a note if files differ from it.
+func commit(root string) string {
+	git := func(args ...string) string {
+		c := exec.Command("git", args...)
+		c.Dir = root
+		out, _ := c.Output()
+		return strings.TrimSpace(string(out))
+	}
+	id := git("rev-parse", "--short", "HEAD")
+	if id == "" {
+		return "unknown"
+	}
+	if git("status", "--porcelain", "--untracked-files=no") != "" {
+		id += " with changes"
+	}
+	return id
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// target is one way from the client to the server.
+type target struct {
+	name     string
+	addr     string
+	pid      int // of the process in the middle; 0: there is none
+	postgres bool
+	baseline string // the target that ratios are against; empty: none
+}
+
+// rounds keeps what was measured, by target and in the order of the rounds.
+type rounds map[string][]outcome
+
+func (r rounds) column(name string, value func(outcome) float64) []float64 {
+	var c []float64
+	for _, o := range r[name] {
+		c = append(c, value(o))
+	}
+	return c
+}
+
+// ratio compares a target with its baseline, round by round.
+func (r rounds) ratio(t target, value func(outcome) float64) Spread {
+	return spread(ratios(r.column(t.name, value), r.column(t.baseline, value)))
+}
+
+// interleave asks for one job per target and round, in an order that is drawn
+// anew each time, so that neither drift nor a neighbour favours one of them.
+func (b *bench) interleave(n int, targets []target, work func(target) job) (rounds, error) {
+	got := rounds{}
+	for range n {
+		for _, i := range rand.Perm(len(targets)) {
+			t := targets[i]
+			j := work(t)
+			j.Addr, j.Postgres, j.Watch = t.addr, t.postgres, t.pid
+			o, err := b.client.ask(j)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
+			got[t.name] = append(got[t.name], o)
+		}
+	}
+	return got, nil
+}
+
+// Names of the targets that goals speak of.
+const (
+	relayTCP      = "bare relay, 32 KiB"
+	relayPostgres = "bare relay, 32 KiB (postgres)"
+	wirewaitTCP   = "wirewait tcp"
+	everyWrite    = "wirewait postgres, every write"
+	onePercent    = "wirewait postgres, 1 % sampled"
+	untraced      = "wirewait postgres, traces off"
+)
+
+// middlemen starts everything that the ping-pong and the stream go through.
+func (b *bench) middlemen() ([]target, error) {
+	targets := []target{{name: "direct", addr: b.server.Addr}}
+	for _, r := range []struct{ name, mode string }{
+		{relayTCP, "copy32"}, {"bare relay, 64 KiB", "copy64"}, {"io.Copy (splice)", "splice"},
+	} {
+		p, err := b.fleet.role("relay", r.mode, b.server.Addr)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target{r.name, p.Addr, p.pid(), false, relayTCP})
+	}
+	if b.wirewaitPath != "" {
+		p, err := b.wirewait(b.server.Addr, nil, "--protocol", "tcp")
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target{wirewaitTCP, p.Addr, p.pid(), false, relayTCP})
+	}
+	targets = append(targets, target{name: "direct (postgres)", addr: b.server.Addr, postgres: true},
+		target{relayPostgres, targets[1].addr, targets[1].pid, true, relayPostgres})
+	return targets, nil
+}
+
+// observers starts a wirewait that reads PostgreSQL for each way of tracing.
+func (b *bench) observers() ([]target, error) {
+	if b.wirewaitPath == "" {
+		return nil, nil
+	}
+	receiver, err := b.fleet.role("receiver")
+	if err != nil {
+		return nil, err
+	}
+	var targets []target
+	for _, w := range []struct {
+		name string
+		env  []string
+	}{
+		{untraced, nil},
+		{onePercent, tracing(receiver, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")},
+		{everyWrite, tracing(receiver)},
+	} {
+		p, err := b.wirewait(b.server.Addr, w.env, "--protocol", "postgres")
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target{w.name, p.Addr, p.pid(), true, relayPostgres})
+	}
+	return targets, nil
+}
+
+// pingpong sends 128 bytes and waits for 128 bytes, over and over, on one
+// connection and on sixteen.
+func (b *bench) pingpong() error {
+	targets, err := b.middlemen()
+	if err != nil {
+		return err
+	}
+	more, err := b.observers()
+	if err != nil {
+		return err
+	}
+	targets = append(targets, more...)
+	for _, conns := range []int{1, 16} {
+		got, err := b.interleave(b.pick(20, 6), targets, func(target) job {
+			return job{Kind: "ping", Conns: conns, Warm: 40 * time.Millisecond,
+				For: time.Duration(b.pick(250, 100)) * time.Millisecond}
+		})
+		if err != nil {
+			return err
+		}
+		b.reportPing(conns, targets, got)
+	}
+	return nil
+}
+
+func p50(o outcome) float64  { return o.P50 / 1e3 }
+func p99(o outcome) float64  { return o.P99 / 1e3 }
+func rate(o outcome) float64 { return float64(o.Count) / o.Elapsed.Seconds() }
+func cpu(o outcome) float64  { return float64(o.CPU.Nanoseconds()) / 1e3 / float64(o.Count) }
+
+func (b *bench) reportPing(conns int, targets []target, got rounds) {
+	where := fmt.Sprintf("%d connections", conns)
+	if conns == 1 {
+		where = "1 connection"
+	}
+	t := &Table{Title: "Ping-pong, 128 bytes each way, " + where,
+		Columns: []string{"", "p50 µs", "p99 µs", "round trips/s", "CPU µs/round trip", "p50 / relay", "CPU / relay"}}
+	b.report.Tables = append(b.report.Tables, t)
+	for _, x := range targets {
+		var used Spread
+		if x.pid != 0 {
+			used = spread(got.column(x.name, cpu))
+		}
+		latency, work := got.ratio(x, p50), got.ratio(x, cpu)
+		t.add(x.name, spread(got.column(x.name, p50)), spread(got.column(x.name, p99)),
+			spread(got.column(x.name, rate)), used, latency, work)
+		switch x.name {
+		case everyWrite:
+			b.report.goal("round trip / relay, "+where+", every write traced", latency, "x", 1.05, false)
+			if conns == 16 {
+				b.report.goal("CPU / relay, "+where+", every write traced", work, "x", 1.5, false)
+			}
+		case onePercent:
+			if conns == 16 {
+				b.report.goal("CPU / relay, "+where+", 1 % sampled", work, "x", 1.25, false)
+			}
+		}
+	}
+}
