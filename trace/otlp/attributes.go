@@ -84,28 +84,24 @@ func ms(k attribute.Key, d time.Duration) attribute.KeyValue {
 	return k.Float64(float64(d) / float64(time.Millisecond))
 }
 
-// appendIdentity adds what a sampler may ask for: it's given at the span's
-// creation.
-func appendIdentity(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
+// writeAttributes are those of a write's span.
+func writeAttributes(f *trace.Finished) []attribute.KeyValue {
+	c := f.Conn
+	a := make([]attribute.KeyValue, 0, usualAttributes)
 	a = append(a, system(f.Protocol))
 	a = appendString(a, semconv.DBNamespaceKey, f.Database)
 	a = appendString(a, semconv.DBCollectionNameKey, f.Collection)
 	a = appendString(a, semconv.DBOperationNameKey, f.Operation)
-	a = appendString(a, semconv.DBQuerySummaryKey, f.Postgres.Summary)
-	a = appendString(a, semconv.DBQueryTextKey, f.Statement)
-	a = appendString(a, semconv.ServerAddressKey, f.Conn.ServerHost)
-	a = appendInt(a, semconv.ServerPortKey, int64(f.Conn.ServerPort))
-	return appendString(a, keyLink, f.Conn.Link)
-}
-
-// appendDetails adds all else that a write's span says.
-func appendDetails(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
-	c := f.Conn
 	if f.Batch >= 2 { // the conventions leave it out for single operations
 		a = append(a, semconv.DBOperationBatchSize(f.Batch))
 	}
+	a = appendString(a, semconv.DBQuerySummaryKey, f.Postgres.Summary)
+	a = appendString(a, semconv.DBQueryTextKey, f.Statement)
+	a = appendString(a, semconv.ServerAddressKey, c.ServerHost)
+	a = appendInt(a, semconv.ServerPortKey, int64(c.ServerPort))
 	a = appendAddress(a, semconv.NetworkPeerAddressKey, semconv.NetworkPeerPortKey, c.PeerAddr)
 	a = appendAddress(a, semconv.ClientAddressKey, semconv.ClientPortKey, c.ClientAddr)
+	a = appendString(a, keyLink, c.Link)
 	a = appendString(a, keyFrom, c.From)
 	a = appendString(a, keyTo, c.To)
 	a = appendInt(a, keyUpstreamPort, int64(c.UpstreamPort))
@@ -120,10 +116,13 @@ func appendDetails(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyVal
 	return appendWaits(a, &f.Waits)
 }
 
+// usualAttributes is room for what a write of either database usually has.
+const usualAttributes = 32
+
 func appendOutcome(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
 	a = appendString(a, semconv.DBResponseStatusCodeKey, statusCode(f))
 	if f.Failed() {
-		a = append(a, semconv.ErrorTypeKey.String(errorType(f)))
+		a = appendString(a, semconv.ErrorTypeKey, errorType(f))
 	}
 	if f.NoReply {
 		a = append(a, keyUnacknowledged.Bool(true))
@@ -243,7 +242,7 @@ func appendString(a []attribute.KeyValue, k attribute.Key, v string) []attribute
 	if v == "" {
 		return a
 	}
-	return append(a, k.String(v))
+	return append(a, k.String(valid(v)))
 }
 
 func appendInt(a []attribute.KeyValue, k attribute.Key, v int64) []attribute.KeyValue {

@@ -14,7 +14,7 @@ import (
 // but tells nobody how many (v1.47: a private counter, or a metric behind an
 // experimental variable), so the gate stands on both sides of it:
 //
-//	Consume -> gate.OnEnd -> batch processor -> gate.ExportSpans -> exporter
+//	Consume -> gate.end -> batch processor -> gate.ExportSpans -> exporter
 //	           held +n                          held -n
 //
 // The processor's queue is as long as the gate's limit, so it never drops by
@@ -52,10 +52,6 @@ func newGate(exporter sdktrace.SpanExporter, log *slog.Logger) *gate {
 // requests.
 const defaultQueue = 8192
 
-// room reports whether n more spans fit. Only one goroutine ends spans, so
-// what fits now still fits when they end.
-func (g *gate) room(n int) bool { return g.held()+n <= g.limit }
-
 func (g *gate) held() int {
 	settled := g.exported.Load() + g.failed.Load()
 	return int(g.accepted.Load() - settled)
@@ -70,31 +66,22 @@ func (g *gate) lost() uint64 {
 	return g.dropped.Load() + g.failed.Load()
 }
 
-// drop counts n spans that found no room.
-func (g *gate) drop(n int) { g.dropped.Add(uint64(n)) }
-
-// OnStart does nothing.
-func (g *gate) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-
-// OnEnd passes a span on if there is room.
-func (g *gate) OnEnd(s sdktrace.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
+// end takes finished spans: all of them, or none if there is no room. Only one
+// goroutine calls it.
+func (g *gate) end(spans []*record) {
+	if g.quit.Err() != nil || g.held()+len(spans) > g.limit {
+		g.dropped.Add(uint64(len(spans)))
 		return
 	}
-	if g.quit.Err() != nil || !g.room(1) {
-		g.drop(1)
-		return
+	g.accepted.Add(uint64(len(spans)))
+	for _, s := range spans {
+		g.batch.OnEnd(s)
 	}
-	g.accepted.Add(1)
-	g.batch.OnEnd(s)
 }
 
-// ForceFlush exports what is held.
-func (g *gate) ForceFlush(ctx context.Context) error { return g.batch.ForceFlush(ctx) }
-
-// Shutdown exports what is held until ctx ends; the rest fails.
-func (g *gate) Shutdown(ctx context.Context) error {
-	defer g.giveUp() // of what the processor didn't wait for
+// shutdown exports what is held until ctx ends; the rest fails.
+func (g *gate) shutdown(ctx context.Context) error {
+	defer g.giveUp() // the processor doesn't wait longer either
 	return g.batch.Shutdown(ctx)
 }
 

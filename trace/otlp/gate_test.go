@@ -118,8 +118,9 @@ func TestGate_HangingExporter(t *testing.T) {
 					})})
 				start := time.Now()
 				const writes = 3 * defaultQueue
+				f := one()
 				for range writes {
-					e.Consume(one())
+					e.Consume(f)
 				}
 				if d := time.Since(start); d != 0 {
 					t.Errorf("the worker waited %v for the exporter", d)
@@ -152,7 +153,7 @@ func TestGate_FailuresAreLoggedOnceAMinute(t *testing.T) {
 		})
 		for range 13 { // one batch every 5 s
 			e.Consume(one())
-			e.gate.ForceFlush(context.Background())
+			e.gate.batch.ForceFlush(context.Background())
 			time.Sleep(5 * time.Second) // of the fake clock
 		}
 		e.Shutdown(context.Background())

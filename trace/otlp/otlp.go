@@ -71,7 +71,6 @@ type Exporter struct {
 	gate    *gate  // nil: traces are off
 
 	meters *sdkmetric.MeterProvider
-	traces *sdktrace.TracerProvider
 }
 
 // Setup makes an exporter as the environment says. It connects to nothing, so
@@ -130,11 +129,13 @@ func (e *Exporter) setupTraces(ctx context.Context, o Options, res *resource.Res
 		e.words = fmt.Sprintf("traces: to %T", exporter)
 	}
 	e.gate = newGate(exporter, o.Log)
-	e.traces = sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithSpanProcessor(e.gate))
+	// The provider samples; spans go to the gate without it.
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res))
 	e.spans = &spans{
-		tracer:   e.traces.Tracer(scope, oteltrace.WithInstrumentationVersion(o.Version), oteltrace.WithSchemaURL(semconv.SchemaURL)),
+		tracer:   provider.Tracer(scope, oteltrace.WithInstrumentationVersion(o.Version), oteltrace.WithSchemaURL(semconv.SchemaURL)),
 		gate:     e.gate,
 		children: o.Children,
+		limits:   sdktrace.NewSpanLimits(),
 	}
 	return nil
 }
@@ -214,6 +215,9 @@ func (e *Exporter) Shutdown(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, shutdownTime)
 		defer cancel()
 	}
+	if e.gate != nil {
+		defer e.gate.giveUp() // whatever is still held is lost
+	}
 	pipelines := e.pipelines()
 	ended := make(chan error, len(pipelines))
 	for _, shutdown := range pipelines {
@@ -232,8 +236,8 @@ func (e *Exporter) Shutdown(ctx context.Context) error {
 }
 
 func (e *Exporter) pipelines() (list []func(context.Context) error) {
-	if e.traces != nil {
-		list = append(list, e.traces.Shutdown)
+	if e.gate != nil {
+		list = append(list, e.gate.shutdown)
 	}
 	if e.meters != nil {
 		list = append(list, e.meters.Shutdown)

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/wirewait/wirewait/trace"
@@ -17,7 +18,9 @@ type spans struct {
 	tracer   oteltrace.Tracer
 	gate     *gate
 	children Children
-	scratch  []attribute.KeyValue
+	limits   sdktrace.SpanLimits
+	template sdktrace.ReadOnlySpan // what records embed; nil before the first
+	finished []*record             // of one write
 }
 
 // write makes the span of one write, and its children:
@@ -27,45 +30,47 @@ type spans struct {
 //
 // Receive has no child: it is the stretch before the first one.
 func (s *spans) write(f *trace.Finished) {
-	c := f.Conn
-	start := c.Time(trace.Start(f.Exchange))
-	end := start.Add(f.Waits.Total)
-
-	s.scratch = appendIdentity(s.scratch[:0], f)
 	ctx, links := relation(f)
-	ctx, span := s.tracer.Start(ctx, spanName(f),
-		oteltrace.WithSpanKind(oteltrace.SpanKindClient),
-		oteltrace.WithTimestamp(start),
-		oteltrace.WithAttributes(s.scratch...),
-		oteltrace.WithLinks(links...))
-	if !span.SpanContext().IsSampled() {
+	// The SDK draws the ids and samples, by OTEL_TRACES_SAMPLER.
+	_, drawn := s.tracer.Start(ctx, "")
+	if !drawn.SpanContext().IsSampled() {
 		return
 	}
-	var room [3]child
-	children := room[:0]
+	if s.template == nil {
+		s.template, _ = drawn.(sdktrace.ReadOnlySpan)
+	}
+	root := s.root(f, drawn.SpanContext())
+	root.parent, root.links = oteltrace.SpanContextFromContext(ctx), links
+	s.finished = append(s.finished[:0], root)
 	if s.wantsChildren(f) {
-		children = appendChildren(children, f, start)
+		s.addChildren(root, f)
 	}
-	if n := 1 + len(children); !s.gate.room(n) {
-		s.gate.drop(n) // all of a write or nothing: half a tree misleads
-		return
+	s.gate.end(s.finished) // all of a write or nothing: half a tree misleads
+	clear(s.finished)
+}
+
+func (s *spans) root(f *trace.Finished, sc oteltrace.SpanContext) *record {
+	start := f.Conn.Time(trace.Start(f.Exchange))
+	r := &record{
+		ReadOnlySpan: s.template,
+		name:         spanName(f),
+		kind:         oteltrace.SpanKindClient,
+		context:      sc,
+		start:        start,
+		end:          start.Add(f.Waits.Total),
+		status:       status(f),
+		attributes:   limit(writeAttributes(f), s.limits),
 	}
-	s.scratch = appendDetails(s.scratch[:0], f)
-	span.SetAttributes(s.scratch...)
-	setStatus(span, f)
 	if f.Unreplicated() {
-		span.AddEvent(eventUnreplicated, oteltrace.WithTimestamp(end.Add(-f.Waits.Reply)))
+		r.events = []sdktrace.Event{{Name: eventUnreplicated, Time: r.end.Add(-f.Waits.Reply)}}
 	}
-	for i := range children {
-		s.child(ctx, &children[i])
-	}
-	span.End(oteltrace.WithTimestamp(end))
+	return r
 }
 
 // relation is the context with the write's parent, or the links of a write
 // whose traceparent belonged to an earlier one: a prepared statement keeps its
 // comment, so that only its first Execute was sent by that parent.
-func relation(f *trace.Finished) (context.Context, []oteltrace.Link) {
+func relation(f *trace.Finished) (context.Context, []sdktrace.Link) {
 	ctx := context.Background()
 	if f.Traceparent == "" {
 		return ctx, nil
@@ -75,13 +80,15 @@ func relation(f *trace.Finished) (context.Context, []oteltrace.Link) {
 	case !ok:
 		return ctx, nil
 	case f.TraceparentReused:
-		return ctx, []oteltrace.Link{{SpanContext: sc}}
+		return ctx, []sdktrace.Link{{SpanContext: sc}}
 	}
 	return oteltrace.ContextWithRemoteSpanContext(ctx, sc), nil
 }
 
 // spanName follows the conventions: the summary, else {operation} {target}.
-func spanName(f *trace.Finished) string {
+func spanName(f *trace.Finished) string { return valid(nameOf(f)) }
+
+func nameOf(f *trace.Finished) string {
 	if f.Postgres.Summary != "" {
 		return f.Postgres.Summary
 	}
@@ -100,8 +107,8 @@ func spanName(f *trace.Finished) string {
 	return f.Operation + " " + target
 }
 
-// setStatus makes the span an error if something that the client asked to be
-// written was not, or nobody knows.
+// status is Error if something that the client asked to be written was not, or
+// nobody knows.
 //
 // A write whose concern was not met (ok: 1 with a writeConcernError, or a
 // cancelled wait for standbys) keeps its status unset: the conventions want
@@ -109,20 +116,14 @@ func spanName(f *trace.Finished) string {
 // PostgreSQL's form of it (a warning of class 01) as no error, and MongoDB
 // drivers' own spans, made of CommandSucceeded, are unset too. It carries
 // wirewait.committed_not_replicated, an event of that name, and the code.
-func setStatus(span oteltrace.Span, f *trace.Finished) {
+func status(f *trace.Finished) sdktrace.Status {
 	switch {
 	case f.Missing():
-		span.SetStatus(codes.Error, "the connection ended before the reply")
+		return sdktrace.Status{Code: codes.Error, Description: "the connection ended before the reply"}
 	case f.Failed():
-		span.SetStatus(codes.Error, "")
+		return sdktrace.Status{Code: codes.Error}
 	}
-}
-
-type child struct {
-	name       string
-	start, end time.Time
-	planned    time.Duration
-	achieved   time.Duration
+	return sdktrace.Status{}
 }
 
 func (s *spans) wantsChildren(f *trace.Finished) bool {
@@ -135,32 +136,36 @@ func (s *spans) wantsChildren(f *trace.Finished) bool {
 	return f.Waits.Planned > 0 || f.Waits.Replication > 0
 }
 
-// appendChildren lists request, server and reply, end to end. Without a reply
-// there is a request only.
-func appendChildren(list []child, f *trace.Finished, start time.Time) []child {
+// addChildren adds request, server and reply, end to end. Without a reply there
+// is a request only.
+func (s *spans) addChildren(root *record, f *trace.Finished) {
 	w := &f.Waits
-	at := start.Add(w.Receive)
-	add := func(name string, d time.Duration, side *wire.Side) {
-		c := child{name: name, start: at, end: at.Add(d)}
-		if side != nil && side.Planned > 0 && side.LastOut != 0 {
-			c.planned, c.achieved = side.Planned, side.LastOut.Sub(side.LastIn)
-		}
-		list = append(list, c)
-		at = c.end
+	request, reply := &f.Sides[wire.ToServer], &f.Sides[wire.ToClient]
+	at := root.start.Add(w.Receive)
+	at = s.addChild(root, trace.PartRequest, at, w.Request, request)
+	if reply.LastIn == 0 {
+		return
 	}
-	add(trace.PartRequest, w.Request, &f.Sides[wire.ToServer])
-	if f.Sides[wire.ToClient].LastIn == 0 {
-		return list
-	}
-	add(trace.PartServer, w.Server+w.Replication, nil)
-	add(trace.PartReply, w.Reply, &f.Sides[wire.ToClient])
-	return list
+	at = s.addChild(root, trace.PartServer, at, w.Server+w.Replication, nil)
+	s.addChild(root, trace.PartReply, at, w.Reply, reply)
 }
 
-func (s *spans) child(ctx context.Context, c *child) {
-	_, span := s.tracer.Start(ctx, c.name, oteltrace.WithTimestamp(c.start))
-	if c.planned > 0 {
-		span.SetAttributes(ms(keyPlanned, c.planned), ms(keyAchieved, c.achieved))
+// addChild adds one that begins at start, and returns where it ends. The delay
+// is that of side; nil: none.
+func (s *spans) addChild(root *record, name string, start time.Time, d time.Duration, side *wire.Side) time.Time {
+	r := &record{
+		ReadOnlySpan: s.template,
+		name:         name,
+		kind:         oteltrace.SpanKindInternal,
+		context:      root.context.WithSpanID(newSpanID()),
+		parent:       root.context,
+		start:        start,
+		end:          start.Add(d),
 	}
-	span.End(oteltrace.WithTimestamp(c.end))
+	if side != nil && side.Planned > 0 && side.LastOut != 0 {
+		r.attributes = []attribute.KeyValue{ms(keyPlanned, side.Planned), ms(keyAchieved, side.LastOut.Sub(side.LastIn))}
+	}
+	root.children++
+	s.finished = append(s.finished, r)
+	return r.end
 }
