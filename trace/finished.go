@@ -29,7 +29,7 @@ func (f *Finished) Concern() string {
 	switch {
 	case !f.Write:
 		return ""
-	case f.Protocol == wire.MongoDB && f.Mongo.InTransaction && f.Operation != "commitTransaction":
+	case f.Protocol == wire.MongoDB && f.Mongo.InTransaction && !f.endsTransaction():
 		return InTransaction
 	case f.Protocol == wire.MongoDB:
 		return f.Mongo.WriteConcern.Label()
@@ -37,6 +37,10 @@ func (f *Finished) Concern() string {
 		return InTransaction
 	}
 	return f.Postgres.SynchronousCommit
+}
+
+func (f *Finished) endsTransaction() bool {
+	return f.Operation == "commitTransaction" || f.Operation == "abortTransaction"
 }
 
 // InTransaction is the Concern of a write that waits with its transaction.

@@ -30,9 +30,9 @@ type rowKey struct {
 }
 
 type rowData struct {
-	errors uint64
-	total  histogram
-	parts  [5]histogram
+	count, errors uint64
+	total         histogram
+	parts         [5]histogram
 }
 
 // Row is one line of a summary.
@@ -43,7 +43,8 @@ type Row struct {
 	Write   bool
 	// Errors counts those of Count that failed or were not replicated as asked.
 	Count, Errors uint64
-	// Total and the parts that it divides into. Means add up, quantiles don't.
+	// Total and the parts that it divides into, of all that did not lose their
+	// reply. Means add up, quantiles don't.
 	Total, Receive, Request, Server, Replication, Reply Quantiles
 }
 
@@ -60,6 +61,10 @@ func (s *Summary) Consume(f *Finished) {
 	r := s.row(rowKey{f.Protocol, f.Operation, f.Concern(), f.Write})
 	if f.Failed() || f.Unreplicated() {
 		r.errors++
+	}
+	r.count++
+	if f.Missing() {
+		return // its parts end where its connection did
 	}
 	r.total.add(f.Waits.Total)
 	for i, p := range f.Waits.Parts() {
@@ -92,7 +97,7 @@ func (s *Summary) Rows() []Row {
 	for k, r := range s.rows {
 		rows = append(rows, Row{
 			Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Write: k.write,
-			Count: r.total.count, Errors: r.errors,
+			Count: r.count, Errors: r.errors,
 			Total:   r.total.quantiles(),
 			Receive: r.parts[0].quantiles(), Request: r.parts[1].quantiles(), Server: r.parts[2].quantiles(),
 			Replication: r.parts[3].quantiles(), Reply: r.parts[4].quantiles(),

@@ -78,6 +78,18 @@ func TestSummary_Table(t *testing.T) {
 		mongo("insert", "0", true)(x)
 		x.NoReply, x.Answered, x.OK = true, false, false
 	})
+	add(1, exchange(10, 10, 11), func(x *wire.Exchange) {
+		mongo("insert", "majority", true)(x)
+		x.Answered, x.OK = false, false // lost: an error, and no time of its own
+	})
+	add(1, exchange(10, 10, 50, 51, 51, 91), func(x *wire.Exchange) {
+		mongo("update", "1", true)(x)
+		x.Mongo.InTransaction = true
+	})
+	add(1, exchange(10, 10, 50, 51, 51, 91), func(x *wire.Exchange) {
+		mongo("commitTransaction", "majority", true)(x)
+		x.Mongo.InTransaction = true
+	})
 	add(1, exchange(10, 10, 50, 51, 51, 91), func(x *wire.Exchange) { mongo("hello", "", false)(x); x.Mongo.Monitor = true })
 	add(2, exchange(10, 10, 50, 52, 52, 92), func(x *wire.Exchange) {
 		x.Protocol, x.Operation, x.Postgres.SynchronousCommit = wire.Postgres, "INSERT", "remote_apply"
@@ -90,13 +102,15 @@ func TestSummary_Table(t *testing.T) {
 	var b strings.Builder
 	s.Table(&b)
 	want := `
-operation  waits for       count  errors  p50 ms  p99 ms  mean ms  receive  request  server  replication  reply
-insert     w:0                 1       0   40.00   40.00    40.00        0    40.00       0            0      0
-insert     w:1                 2       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
-insert     majority            3       0   86.00   86.00    86.00    2.000    40.00   4.000            0  40.00
-find       -                   1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
-INSERT     in transaction      1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
-INSERT     remote_apply        2       2   82.00   82.00    82.00        0    40.00   2.000            0  40.00
+operation          waits for       count  errors  p50 ms  p99 ms  mean ms  receive  request  server  replication  reply
+commitTransaction  majority            1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
+insert             w:0                 1       0   40.00   40.00    40.00        0    40.00       0            0      0
+insert             w:1                 2       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
+insert             majority            4       1   86.00   86.00    86.00    2.000    40.00   4.000            0  40.00
+update             in transaction      1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
+find               -                   1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
+INSERT             in transaction      1       0   81.00   81.00    81.00        0    40.00   1.000            0  40.00
+INSERT             remote_apply        2       2   82.00   82.00    82.00        0    40.00   2.000            0  40.00
 `
 	if got := "\n" + b.String(); got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -5,9 +5,8 @@ import (
 	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
