@@ -33,7 +33,7 @@ func (b *bench) idle() error {
 	}
 	for _, m := range makers {
 		var rss []float64
-		for range b.pick(6, 2) {
+		for range b.pick(6, 1) {
 			p, err := m.start()
 			if err != nil {
 				return err

@@ -84,31 +84,34 @@ func (b *bench) middlemen() ([]target, error) {
 	return targets, nil
 }
 
-// observers starts a wirewait that reads PostgreSQL for each way of tracing.
-func (b *bench) observers() ([]target, error) {
+// observers starts a wirewait that reads PostgreSQL for each way of tracing, and
+// the receiver that gets a span of every write.
+func (b *bench) observers() (targets []target, all *process, err error) {
 	if b.wirewaitPath == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	receiver, err := b.fleet.role("receiver")
+	some, err := b.fleet.role("receiver")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var targets []target
+	if all, err = b.fleet.role("receiver"); err != nil {
+		return nil, nil, err
+	}
 	for _, w := range []struct {
 		name string
 		env  []string
 	}{
 		{untraced, nil},
-		{onePercent, tracing(receiver, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")},
-		{everyWrite, tracing(receiver)},
+		{onePercent, tracing(some, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")},
+		{everyWrite, tracing(all)},
 	} {
 		p, err := b.wirewait(b.server.Addr, w.env, "--protocol", "postgres")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		targets = append(targets, target{w.name, p.Addr, p.pid(), true, relayPostgres})
 	}
-	return targets, nil
+	return targets, all, nil
 }
 
 // pingpong sends 128 bytes and waits for 128 bytes, over and over, on one
@@ -118,22 +121,34 @@ func (b *bench) pingpong() error {
 	if err != nil {
 		return err
 	}
-	more, err := b.observers()
+	more, receiver, err := b.observers()
 	if err != nil {
 		return err
 	}
 	targets = append(targets, more...)
+	writes := 0
 	for _, conns := range []int{1, 16} {
-		got, err := b.interleave(b.pick(20, 6), targets, func(target) job {
-			return job{Kind: "ping", Conns: conns, Warm: 40 * time.Millisecond,
-				For: time.Duration(b.pick(250, 100)) * time.Millisecond}
+		got, err := b.interleave(b.pick(40, 6), targets, func(target) job {
+			return job{Kind: "ping", Conns: conns, Warm: 30 * time.Millisecond,
+				For: time.Duration(b.pick(120, 60)) * time.Millisecond}
 		})
 		if err != nil {
 			return err
 		}
 		b.reportPing(conns, targets, got)
+		for _, o := range got[everyWrite] {
+			writes += o.All
+		}
 	}
-	return nil
+	if receiver == nil {
+		return nil
+	}
+	b.fleet.end(more[len(more)-1].pid) // which flushes
+	spans, err := receiver.ask(job{})
+	tables := b.report.Tables
+	tables[len(tables)-1].Note = fmt.Sprintf("In both ping-pongs %d writes went through %q, as fast as they could; %d spans of them arrived.",
+		writes, everyWrite, spans.Count)
+	return err
 }
 
 func p50(o outcome) float64  { return o.P50 / 1e3 }

@@ -58,16 +58,24 @@ func newPinger(j job) (*pinger, error) {
 		return nil, err
 	}
 	p := &pinger{conn: nc, request: make([]byte, pingSize), reply: make([]byte, pingSize)}
-	if !j.Postgres {
+	if j.Postgres {
+		p.request = pgInsert()
+		err = pgConnect(nc)
+	} else {
 		_, err = nc.Write([]byte("E"))
-		return p, err
 	}
-	p.request = pgInsert()
-	if _, err := nc.Write(pgStartup()); err != nil {
-		return nil, err
+	if err != nil {
+		nc.Close()
 	}
-	_, err = io.ReadFull(nc, make([]byte, len(pgWelcome)))
 	return p, err
+}
+
+func pgConnect(nc net.Conn) error {
+	if _, err := nc.Write(pgStartup()); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(nc, make([]byte, len(pgWelcome)))
+	return err
 }
 
 func (p *pinger) ping() error {
@@ -212,11 +220,7 @@ func readStream(j job) (o outcome, err error) {
 	defer nc.Close()
 	ask := binary.BigEndian.AppendUint64([]byte("B"), uint64(j.Bytes))
 	if j.Postgres {
-		p := pgStartup()
-		if _, err := nc.Write(p); err != nil {
-			return o, err
-		}
-		if _, err := io.ReadFull(nc, make([]byte, len(pgWelcome))); err != nil {
+		if err := pgConnect(nc); err != nil {
 			return o, err
 		}
 		ask = pgSelect(j.Bytes)
@@ -236,7 +240,7 @@ func readStream(j job) (o outcome, err error) {
 			return o, fmt.Errorf("stream: %d bytes were missing: %w", left, err)
 		}
 	}
-	o.Elapsed = time.Since(start)
+	o.Bytes, o.Elapsed = j.Bytes, time.Since(start)
 	o.CPU = watched(j.Watch) - before
 	return o, nil
 }

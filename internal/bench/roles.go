@@ -35,8 +35,9 @@ type job struct {
 // outcome is what came of it. Times are in nanoseconds.
 type outcome struct {
 	Error   string
-	Count   int // pings measured; spans received
-	All     int // pings with those of the warm-up
+	Count   int   // pings measured; spans received
+	All     int   // pings with those of the warm-up
+	Bytes   int64 // of a stream
 	Elapsed time.Duration
 	P50     float64
 	P99     float64

@@ -69,18 +69,22 @@ func ratios(samples, baseline []float64) []float64 {
 	return r
 }
 
-// String is "36.2 [35.8, 37.0]" with three or four digits that matter.
+// String is "36.2 [35.8, 37.0]" with three or four digits that matter, without
+// brackets if there is nothing to spread.
 func (s Spread) String() string {
 	if s.Rounds == 0 {
 		return "-"
 	}
 	d := decimals(s.Median)
+	if s.Low == s.High {
+		return fmt.Sprintf("%.*f", d, s.Median)
+	}
 	return fmt.Sprintf("%.*f [%.*f, %.*f]", d, s.Median, d, s.Low, d, s.High)
 }
 
 func decimals(v float64) int {
 	switch v = math.Abs(v); {
-	case v >= 1000:
+	case v >= 1000, v == math.Trunc(v):
 		return 0
 	case v >= 10:
 		return 1

@@ -54,8 +54,11 @@ func TestSpread_Values(t *testing.T) {
 	if s := spread(nil).String(); s != "-" {
 		t.Errorf("nothing measured prints %q", s)
 	}
-	if s := spread([]float64{36.2345}).String(); s != "36.2 [36.2, 36.2]" {
-		t.Errorf("printed %q", s)
+	if s := spread([]float64{36.2345, 35.81, 37}).String(); s != "36.2 [35.8, 37.0]" {
+		t.Errorf("three rounds print %q", s)
+	}
+	if s := exactly(59807, 1).String(); s != "59807" {
+		t.Errorf("a count prints %q", s)
 	}
 }
 

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wirewait/wirewait/internal/otlprecv"
+)
+
+func TestMain(m *testing.M) {
+	if otlprecv.Requested() {
+		otlprecv.Main()
+	}
+	if role := os.Getenv(roleVariable); role != "" {
+		if err := playRole(role, os.Args[1:]); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{quick: true, log: io.Discard, temp: t.TempDir(), report: &Report{Machine: Machine{Cores: 1}}}
+	t.Cleanup(b.fleet.stop)
+	var err error
+	if b.server, err = b.fleet.role("server"); err != nil {
+		t.Fatal(err)
+	}
+	if b.client, err = b.fleet.role("client"); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestPingPong_ThroughEveryRelay(t *testing.T) {
+	b := newBench(t)
+	targets, err := b.middlemen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.interleave(2, targets, func(target) job {
+		return job{Kind: "ping", Conns: 2, Warm: time.Millisecond, For: 30 * time.Millisecond}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range targets {
+		for _, o := range got[x.name] {
+			if o.Count == 0 || o.P50 <= 0 || o.P99 < o.P50 || o.All < o.Count {
+				t.Errorf("%s: %+v", x.name, o)
+			}
+			if x.pid != 0 && processorModel() != "unknown" && o.CPU <= 0 {
+				t.Errorf("%s: no processor time was seen", x.name)
+			}
+		}
+	}
+	b.reportPing(2, targets, got)
+	var out bytes.Buffer
+	b.report.text(&out)
+	for _, x := range targets {
+		if !strings.Contains(out.String(), x.name) {
+			t.Errorf("the table lacks %s:\n%s", x.name, out.String())
+		}
+	}
+}
+
+func TestStream_BothKindsArriveWhole(t *testing.T) {
+	b := newBench(t)
+	for _, postgres := range []bool{false, true} {
+		o, err := b.client.ask(job{Kind: "stream", Addr: b.server.Addr, Postgres: postgres, Bytes: 5<<20 + 1024})
+		if err != nil || o.Bytes != 5<<20+1024 || megabytes(o) <= 0 {
+			t.Errorf("postgres %v: %+v, %v", postgres, o, err)
+		}
+	}
+}
+
+func TestTimerRelay_Delays(t *testing.T) {
+	b := newBench(t)
+	relay, err := b.fleet.role("relay", "timer:30ms", b.server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.client.ask(job{Kind: "ping", Addr: relay.Addr, Count: 2})
+	if err != nil || len(o.Samples) != 2 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	for _, s := range o.Samples {
+		if time.Duration(s) < 30*time.Millisecond {
+			t.Errorf("a round trip took %v under a delay of 30ms", time.Duration(s))
+		}
+	}
+}
+
+func TestClient_SaysWhatFailed(t *testing.T) {
+	b := newBench(t)
+	addr, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.client.ask(job{Kind: "ping", Addr: addr, Conns: 1}); err == nil {
+		t.Error("a ping to nobody succeeded")
+	}
+	if _, err := b.client.ask(job{Kind: "hold", Addr: b.server.Addr, Conns: 3}); err != nil {
+		t.Errorf("the client did not go on after a failure: %v", err)
+	}
+}
+
+func TestGoal_Verdicts(t *testing.T) {
+	for _, c := range []struct {
+		value   Spread
+		goal    float64
+		atLeast bool
+		want    string
+	}{
+		{Spread{1, 0.9, 1.04, 9}, 1.05, false, "met"},
+		{Spread{1, 0.9, 1.1, 9}, 1.05, false, "met?"},
+		{Spread{1.2, 1.1, 1.3, 9}, 1.05, false, "missed"},
+		{Spread{1.2, 1, 1.3, 9}, 1.05, false, "missed?"},
+		{Spread{1.2, 1.1, 1.3, 9}, 1, true, "met"},
+		{Spread{0.9, 0.8, 1.3, 9}, 1, true, "missed?"},
+	} {
+		var r Report
+		r.goal("x", c.value, "x", c.goal, c.atLeast)
+		if got := r.Figures[0].Verdict; got != c.want {
+			t.Errorf("%v against %v: %s, want %s", c.value, c.goal, got, c.want)
+		}
+	}
+	var r Report
+	r.goal("nothing was measured", Spread{}, "x", 1, false)
+	if len(r.Figures) != 0 {
+		t.Error("a figure that was not measured got a verdict")
+	}
+}
+
+func TestReport_SurvivesItsFile(t *testing.T) {
+	root := t.TempDir()
+	r := &Report{Missing: []string{"a cat"}}
+	r.Tables = []*Table{{Title: "T", Columns: []string{"", "a", "b"}}}
+	r.Tables[0].add("row", spread([]float64{1.5, 2.5, 3.5}), spread(nil))
+	r.goal("figure", exactly(math.Pi, 1), "µs", 4, false)
+	if _, err := r.save(root); err != nil {
+		t.Fatal(err)
+	}
+	back, err := loadReport(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	back.markdown(&out)
+	for _, want := range []string{"| row | 2.50 [1.50, 3.50] | - |", "| figure | 3.14 µs | at most 4 µs | met |", "Not measured: a cat."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestPostgresPing_HasItsSize(t *testing.T) {
+	if n := len(pgInsert()); n != pingSize {
+		t.Errorf("the request has %d bytes", n)
+	}
+	if n := len(pgInsertReply()); n != pingSize {
+		t.Errorf("the reply has %d bytes", n)
+	}
+	if n := len(pgRow(streamRow)); n != streamRow {
+		t.Errorf("a row of a stream has %d bytes", n)
+	}
+}
