@@ -56,6 +56,7 @@ type Exchange struct {
 	marks, holds int
 	complete     bool
 	emitted      bool
+	discarded    bool
 }
 
 // Side is one direction of an exchange. Stamps: first and last byte in, last

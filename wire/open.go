@@ -20,6 +20,7 @@ type Open struct {
 	marks    [2]markQueue
 	stalled  [2]time.Duration
 	free     []*Exchange
+	tails    []*Tail // for use again
 }
 
 // NewOpen makes an empty table.
@@ -91,12 +92,23 @@ func (o *Open) Complete(x *Exchange) {
 	o.settle(x)
 }
 
+// Discard ends x without emitting it: it turned out to be no exchange at all.
+// x may still be used until its marks have left.
+func (o *Open) Discard(x *Exchange) {
+	x.discarded = true
+	o.Complete(x)
+}
+
 // Departed says that the bytes of dir up to offset upto were handed to the
 // socket at time at.
 func (o *Open) Departed(dir Direction, upto int64, at Stamp) {
 	q := &o.marks[dir]
 	for q.len() > 0 && q.front().end <= upto {
 		m := q.pop()
+		if m.tail != nil {
+			o.tailLeft(m.tail, dir, at)
+			continue
+		}
 		m.x.Sides[dir].LastOut = at
 		m.x.marks--
 		o.settle(m.x)
@@ -111,6 +123,10 @@ func (o *Open) Abandon(dir Direction) {
 	q := &o.marks[dir]
 	for q.len() > 0 {
 		m := q.pop()
+		if m.tail != nil {
+			o.tailLeft(m.tail, dir, 0)
+			continue
+		}
 		m.x.marks--
 		o.settle(m.x)
 	}
@@ -122,7 +138,7 @@ func (o *Open) settle(x *Exchange) {
 	}
 	x.emitted = true
 	o.count--
-	if o.Emit != nil && o.Emit(x) {
+	if !x.discarded && o.Emit != nil && o.Emit(x) {
 		return
 	}
 	if len(o.free) < 64 {
@@ -131,8 +147,9 @@ func (o *Open) settle(x *Exchange) {
 }
 
 type mark struct {
-	end int64
-	x   *Exchange
+	end  int64
+	x    *Exchange
+	tail *Tail // instead of x
 }
 
 // markQueue is a first-in-first-out queue that keeps its memory when small.
@@ -148,7 +165,7 @@ func (q *markQueue) push(m mark) { q.items = append(q.items, m) }
 
 func (q *markQueue) pop() mark {
 	m := q.items[q.head]
-	q.items[q.head].x = nil
+	q.items[q.head] = mark{}
 	q.head++
 	switch {
 	case q.head == len(q.items):
