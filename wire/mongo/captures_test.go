@@ -359,3 +359,53 @@ func canonical(t *testing.T, b []byte) string {
 	}
 	return string(b)
 }
+
+// TestCaptures_ExhaustHello reads a recorded stream in which a server answers
+// one hello four times, unasked after the first.
+func TestCaptures_ExhaustHello(t *testing.T) {
+	stem := filepath.Join(captures(t), "keploy-samples-go", "gin-mongo__keploy__test-set-0@2a30c624")
+	h := newHarness(t, wire.Options{})
+	for dir, ext := range []string{".c2s.bin", ".s2c.bin"} {
+		b, err := os.ReadFile(stem + ext)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.feed(wire.Direction(dir), b)
+	}
+	all := h.end()
+	if len(all) != 12 || len(h.troubles) > 0 {
+		t.Fatalf("%d exchanges, want 12; troubles %v", len(all), h.troubles)
+	}
+	for _, x := range all {
+		exhaust := x.Mongo.RequestID == 3
+		if x.Mongo.Exhaust != exhaust || !x.Answered || !x.OK || exhaust && x.Sides[wire.ToClient].Bytes != 4*323 {
+			t.Errorf("read as %s", said(x))
+		}
+	}
+}
+
+// TestCaptures_LegacyMessages reads libmongoc's own samples of old opcodes.
+func TestCaptures_LegacyMessages(t *testing.T) {
+	dir := filepath.Join(captures(t), "mongo-c-driver", "libmongoc-binary")
+	for file, want := range map[string]string{
+		"insert1.dat": "OP_INSERT", "kill_cursors1.dat": "OP_KILL_CURSORS", "query1.dat": "OP_QUERY", "msg1.dat": "OP_MSG_LEGACY",
+	} {
+		b, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHarness(t, wire.Options{})
+		h.feed(wire.ToServer, b)
+		all := h.end()
+		if len(all) != 1 || all[0].Operation != want || len(h.troubles) > 0 {
+			t.Errorf("%s: %+v, %v, %v", file, all, h.troubles, h.s.Opaque())
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "reply1.dat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, troubles := exchange(t, nil, b); !x.OK || len(troubles) > 0 {
+		t.Errorf("reply1.dat: %s, %v", said(x), troubles)
+	}
+}

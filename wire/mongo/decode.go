@@ -105,7 +105,7 @@ func (s *session) endDecode(dir wire.Direction, cut bool) {
 	} else {
 		s.endReply(&f, b)
 	}
-	if b.trouble != "" && s.options.Trouble != nil {
+	if b.trouble != "" && !cut && s.options.Trouble != nil {
 		s.options.Trouble(b.trouble)
 	}
 	b.reset()

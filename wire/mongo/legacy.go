@@ -3,7 +3,7 @@ package mongo
 import "bytes"
 
 // The opcodes from before OP_MSG. OP_QUERY is still how drivers say their
-// first hello (facts: mongo-go-driver x/mongo/driver/operation.go).
+// first hello (mongo-go-driver v2, x/mongo/driver/operation.go, isLegacyHandshake).
 
 // OP_REPLY's responseFlags.
 const (

@@ -62,6 +62,7 @@ type request struct {
 	named bool // the command's name is known
 	valid bool // the write concern could be read
 	batch int
+	query bool // of OP_QUERY: the command may be wrapped
 
 	concern   bool // a writeConcern field
 	output    bool // $out, $merge, mapReduce's out
@@ -92,7 +93,7 @@ func (r *request) legacy(op int32) { r.x.Operation = opName(op) }
 func (r *request) namespace(db, coll []byte, command bool) {
 	r.database(db)
 	if command {
-		r.x.Operation = ""
+		r.x.Operation, r.query = "", true
 		return
 	}
 	r.x.Collection = r.s.strings.text(coll)
@@ -142,7 +143,7 @@ func want(key []byte, typ byte, name string, t byte, n node) (node, verdict) {
 // first takes a command's first element: its name and, for most, the
 // collection. A legacy query may be wrapped, {$query: command, ...}.
 func (r *request) first(key []byte, typ byte) (node, verdict) {
-	if !r.named && typ == typeDocument && (string(key) == "$query" || string(key) == "query") {
+	if r.query && !r.named && typ == typeDocument && (string(key) == "$query" || string(key) == "query") {
 		return inCommand, descend
 	}
 	if !r.named {

@@ -317,7 +317,7 @@ func ledSize(typ byte, n int) (int, bool) {
 func le32(b []byte) int { return int(int32(binary.LittleEndian.Uint32(b))) }
 
 // number reads a numeric or boolean value as an integer. A number that does
-// not fit is not read.
+// not fit is not read. v is as long as its type says.
 func number(typ byte, v []byte) (int64, bool) {
 	switch typ {
 	case typeInt32:
