@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy/pump"
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// conn is one client socket, its upstream socket, and the pump between them.
+// It lives from accept (serve) until stop was called and finish has closed the
+// sockets for good.
+type conn struct {
+	link    *Link
+	ctx     context.Context // ends when the connection is torn down
+	cancel  context.CancelFunc
+	ordinal uint64
+	sources [2]*inject.Source
+
+	// over is closed when the driver is to stop.
+	over     chan struct{}
+	overOnce sync.Once
+	ways     sync.WaitGroup // the driver's goroutines
+
+	// mu is the pump's and is never held across I/O. The fields below are set
+	// once, when the upstream is there; before that they are nil.
+	mu             sync.Mutex
+	client, server *socket
+	pump           *pump.Conn
+	stopped        bool
+
+	ended [2]bool     // directions whose end was carried out
+	half  atomic.Bool // one of them ended, so the other may not idle for ever
+}
+
+// serve begins the life of an accepted connection: it leads to the upstream and
+// starts the driver. What is needed only here, the deep stack of a dial or a
+// handshake above all, goes with its goroutine.
+func (l *Link) serve(nc net.Conn) {
+	p := l.proxy
+	accepted := p.clock.now()
+	c := &conn{link: l, ordinal: p.ordinal.Add(1), over: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if !p.add(c) {
+		nc.Close()
+		p.running.Done()
+		return
+	}
+	for d := range c.sources {
+		c.sources[d] = inject.NewSource(p.config.Seed, l.config.Name, c.ordinal, wire.Direction(d))
+	}
+	e, err := c.establish(nc, accepted)
+	if err != nil {
+		c.refuse(nc, err)
+		c.end()
+		return
+	}
+	c.begin(e)
+	c.drive()
+}
+
+// end takes the connection off the books.
+func (c *conn) end() {
+	c.cancel()
+	c.link.proxy.remove(c)
+	c.link.proxy.running.Done()
+}
+
+// refuse ends a connection that never reached its upstream. A client of a dead
+// server would see a reset, so it sees one here.
+func (c *conn) refuse(nc net.Conn, err error) {
+	(&socket{Conn: nc}).reset()
+	p := c.link.proxy
+	if c.ctx.Err() != nil {
+		return // our own doing
+	}
+	var dial *dialError
+	notice, msg := noticeHandshake, "handshake failed"
+	if errors.As(err, &dial) {
+		p.counts.dialFailed.Add(1)
+		notice, msg = noticeDial, "cannot reach the upstream"
+	}
+	c.link.say(notice, msg, "upstream", c.link.config.Upstream, "error", err)
+}
+
+// say logs something at warning level the first time it happens on the link,
+// and at debug level after that: a port scan must not fill the disk.
+func (l *Link) say(notice int, msg string, args ...any) {
+	args = append([]any{"link", l.Name()}, args...)
+	log := l.proxy.log.Debug
+	l.said[notice].Do(func() { log = l.proxy.log.Warn })
+	log(msg, args...)
+}
+
+// begin makes the pump of an established connection.
+func (c *conn) begin(e *established) {
+	p := c.link.proxy
+	session, _ := NewSession(e.protocol, wire.Options{ // the protocol was checked with the link
+		Text: p.config.Text, Inflate: p.inflate, Trouble: p.counts.trouble,
+	})
+	session.Open().Emit = c.emitTo(c.describe(e))
+	c.mu.Lock()
+	c.client, c.server = newSocket(e.client, e.prefix), newSocket(e.server, nil)
+	c.pump = pump.New(pump.Config{
+		Session: session, Sources: c.sources, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
+	})
+	c.ways.Add(2)
+	stopped := c.stopped
+	c.mu.Unlock()
+	if stopped { // while the upstream was dialled
+		c.interrupt()
+	}
+}
+
+// emitTo passes finished exchanges on to the tracer.
+func (c *conn) emitTo(info *trace.Conn) func(*wire.Exchange) bool {
+	p := c.link.proxy
+	return func(x *wire.Exchange) bool {
+		p.counts.exchanges.Add(1)
+		if p.config.Tracer == nil || !x.Write && !p.config.Reads {
+			return false
+		}
+		return p.config.Tracer.Offer(x, info)
+	}
+}
+
+func (c *conn) describe(e *established) *trace.Conn {
+	l := c.link
+	info := &trace.Conn{
+		Link: l.config.Name, From: l.config.From, To: l.config.To,
+		ClientAddr: e.client.RemoteAddr().String(),
+		ServerHost: l.upstream.host, ServerPort: l.upstream.port,
+		PeerAddr: e.server.RemoteAddr().String(),
+		Epoch:    l.proxy.clock.start,
+	}
+	if _, port, err := net.SplitHostPort(e.server.LocalAddr().String()); err == nil {
+		info.UpstreamPort, _ = strconv.Atoi(port)
+	}
+	return info
+}
+
+// watch looks, after each read, for what should be said of the connection
+// once: that it can no longer be read. It reports whether it still can.
+func (c *conn) watch() bool {
+	err := c.pump.Session().Opaque()
+	if err == nil {
+		return true
+	}
+	p := c.link.proxy
+	if errors.Is(err, wire.ErrEncrypted) {
+		p.counts.encrypted.Add(1)
+		c.link.say(noticeEncrypted, "encrypted, not decoded: use --tls decline or --tls-cert/--tls-key")
+	} else {
+		p.counts.opaque.Add(1)
+		c.link.say(noticeMalformed, "not decoded any further; its bytes still pass", "error", err)
+	}
+	return false
+}
+
+// stopIfQuiet ends the connection in good order if nothing is under way.
+func (c *conn) stopIfQuiet() {
+	c.mu.Lock()
+	driving := c.pump != nil
+	quiet := driving && c.pump.Quiet()
+	c.mu.Unlock()
+	if !driving {
+		c.tear()
+	} else if quiet {
+		c.stop()
+	}
+}
+
+// stop makes the driver's goroutines return, wherever they wait, and has the
+// connection finished.
+func (c *conn) stop() {
+	c.overOnce.Do(func() {
+		close(c.over)
+		c.mu.Lock()
+		c.stopped = true
+		driving := c.client != nil
+		c.mu.Unlock()
+		if driving {
+			c.interrupt()
+		}
+	})
+}
+
+// interrupt ends all waiting on the sockets.
+func (c *conn) interrupt() {
+	past := time.Unix(1, 0)
+	_ = c.client.SetDeadline(past)
+	_ = c.server.SetDeadline(past)
+	go c.finish()
+}
+
+// tear ends the connection at once, whatever waits.
+func (c *conn) tear() {
+	c.cancel()
+	c.stop()
+}
+
+// finish closes both sockets once the driver is done, in a way that lets the
+// peers read what was sent to them, and closes the books.
+func (c *conn) finish() {
+	defer c.end()
+	c.ways.Wait()
+	if c.ctx.Err() == nil {
+		var both sync.WaitGroup
+		for _, s := range []*socket{c.client, c.server} {
+			both.Go(s.finish)
+		}
+		both.Wait()
+	}
+	c.client.Close()
+	c.server.Close()
+	c.mu.Lock()
+	lost := c.pump.Close()
+	c.mu.Unlock()
+	if lost > 0 {
+		c.link.proxy.log.Info("connection ended with bytes undelivered", "link", c.link.Name(), "bytes", lost)
+	}
+}
+
+// dialError says that the upstream could not be reached.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+func (c *conn) dial() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.link.proxy.config.DialTimeout)
+	defer cancel()
+	nc, err := c.link.proxy.dial(ctx, c.link.upstream.network, c.link.upstream.value)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	return nc, nil
+}
+
+// established is a connection that is ready to be driven.
+type established struct {
+	client, server net.Conn
+	prefix         []byte // read from the client already
+	protocol       wire.Protocol
+	notBefore      [2]wire.Stamp
+}
+
+// connectCost is when the first bytes may arrive, had connecting begun at the
+// stamp given, over a wire like the link's: the client's first bytes after a
+// number of round trips and one way, those of a server that speaks first
+// another way later.
+func (c *conn) connectCost(from wire.Stamp, rounds int) (at [2]wire.Stamp) {
+	set := c.link.settings.Load()
+	if set.FreeConnect {
+		return at
+	}
+	rtt := set.RTT()
+	start := from.Add(time.Duration(rounds) * rtt)
+	at[wire.ToServer] = start.Add(set.Delay[wire.ToServer].Base)
+	at[wire.ToClient] = start.Add(rtt)
+	return at
+}

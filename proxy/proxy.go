@@ -1,0 +1,248 @@
+// Package proxy is the sockets and lifetimes of wirewait: listeners,
+// connections, the drivers that move bytes through pumps, their clocks, TLS.
+//
+//	 client socket                                            server socket
+//	     | read                                                      ^ write
+//	     v                                                           |
+//	[ pump.Conn, to_server: frame, due times, line ] ----------------+
+//	     +---------------------------------------- [ the same, to_client ] <--- read
+//	     |  write
+//	     v
+//	 client socket          finished exchanges --> trace.Tracer (never waits)
+//
+// A Proxy has links, each a listener and the upstream that it leads to. Every
+// accepted connection gets one of its own to the upstream; none is ever shared.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// Config is what a Proxy is started with.
+type Config struct {
+	Links []LinkConfig
+	// Tracer gets the finished exchanges that are writes; nil: nobody does.
+	Tracer *trace.Tracer
+	// Reads offers the tracer all other exchanges as well.
+	Reads bool
+	// Text is what becomes of PostgreSQL's statement text; none by default.
+	Text wire.TextMode
+	// Seed of the jitter's draws.
+	Seed uint64
+	// LineLimit bounds the bytes that wait in all lines together, beyond the
+	// 1 MiB that each direction is assured. 0: the smaller of 1 GiB and half of
+	// what the process may use.
+	LineLimit int64
+	// Linger ends a connection of which one side is closed and the other is
+	// silent for so long. 0: ten minutes.
+	Linger time.Duration
+	// DialTimeout bounds the connecting to an upstream. 0: ten seconds.
+	DialTimeout time.Duration
+	// Log gets one line per event of a kind worth knowing; nil: nobody does.
+	Log *slog.Logger
+}
+
+// LinkConfig describes one link.
+type LinkConfig struct {
+	// Name is unique; empty: the listen address.
+	Name string
+	// From and To are the ends as the user calls them; both may be empty.
+	From, To string
+	// Listen and Upstream are "host:port" ("[::1]:5432" for IPv6) or
+	// "unix:/path". Port 0 lets the system choose.
+	Listen, Upstream string
+	// Protocol is what to read; empty: detected for each connection.
+	Protocol wire.Protocol
+	TLS      TLSConfig
+	// Delay is the delay to begin with: see Link.SetDelay.
+	Delay inject.Settings
+}
+
+// inflateLimit bounds decompression over all connections.
+const inflateLimit = 128 << 20
+
+// Proxy is a set of running links. Its methods are safe for concurrent use.
+type Proxy struct {
+	config  Config
+	log     *slog.Logger
+	clock   *clock
+	alarm   alarm
+	lines   *budget
+	inflate *budget
+	counts  counters
+	links   []*Link
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// stopping is closed when a graceful stop begins, and stopped when what is
+	// still there then is torn down.
+	stopping, stopped chan struct{}
+	stopOnce          sync.Once
+	running           sync.WaitGroup // accept loops and connections
+	ordinal           atomic.Uint64  // of connections
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+// Start listens on every link and serves until Shutdown, or until ctx ends,
+// which is a Shutdown without patience. If one link cannot listen, none does,
+// and the error names them all.
+func Start(ctx context.Context, c Config) (*Proxy, error) {
+	p, err := newProxy(c)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, lc := range c.Links {
+		l, err := p.newLink(lc)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.links = append(p.links, l)
+	}
+	if len(errs) > 0 {
+		for _, l := range p.links {
+			l.listener.Close()
+		}
+		p.alarm.close()
+		return nil, errors.Join(errs...)
+	}
+	for _, l := range p.links {
+		p.running.Add(1)
+		go l.accept()
+	}
+	context.AfterFunc(ctx, func() {
+		done, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = p.Shutdown(done)
+	})
+	return p, nil
+}
+
+func newProxy(c Config) (*Proxy, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Linger == 0 {
+		c.Linger = 10 * time.Minute
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = 10 * time.Second
+	}
+	if c.LineLimit == 0 {
+		c.LineLimit = defaultLineLimit()
+	}
+	p := &Proxy{
+		config: c, log: c.Log, clock: newClock(),
+		dial:     (&net.Dialer{}).DialContext,
+		lines:    &budget{limit: c.LineLimit},
+		inflate:  &budget{limit: inflateLimit},
+		stopping: make(chan struct{}), stopped: make(chan struct{}),
+		conns: map[*conn]struct{}{},
+	}
+	var err error
+	if p.alarm, err = newAlarm(p.clock); err != nil {
+		return nil, fmt.Errorf("precise clock: %w", err)
+	}
+	return p, nil
+}
+
+// Links are the proxy's links in the order of the configuration.
+func (p *Proxy) Links() []*Link { return p.links }
+
+// Link is the one of that name, or nil.
+func (p *Proxy) Link(name string) *Link {
+	for _, l := range p.links {
+		if l.config.Name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// Shutdown stops accepting, lets what is under way end (a connection ends once
+// its lines are empty and no reply is awaited) and returns nil when nothing is
+// left. When ctx ends first, what remains is torn down, and the error says how
+// many connections that were.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.stopOnce.Do(func() { close(p.stopping) })
+	for _, l := range p.links {
+		l.listener.Close()
+	}
+	p.mu.Lock()
+	for c := range p.conns {
+		c.stopIfQuiet()
+	}
+	p.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() {
+		p.running.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		if n := p.abort(); n > 0 {
+			err = fmt.Errorf("%d connections were cut: %w", n, context.Cause(ctx))
+		}
+		<-ended
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.alarm != nil {
+		p.alarm.close()
+		p.alarm = nil
+	}
+	return err
+}
+
+// abort tears down every connection and returns how many there were.
+func (p *Proxy) abort() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.stopped:
+	default:
+		close(p.stopped)
+	}
+	for c := range p.conns {
+		c.tear()
+	}
+	return len(p.conns)
+}
+
+// add registers a connection; it reports false if the proxy is stopping.
+func (p *Proxy) add(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.stopping:
+		return false
+	default:
+	}
+	p.conns[c] = struct{}{}
+	p.counts.total.Add(1)
+	p.counts.open.Add(1)
+	return true
+}
+
+func (p *Proxy) remove(c *conn) {
+	p.mu.Lock()
+	delete(p.conns, c)
+	p.mu.Unlock()
+	p.counts.open.Add(-1)
+}
