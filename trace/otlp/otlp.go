@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
@@ -144,6 +145,8 @@ func (e *Exporter) setupTraces(ctx context.Context, o Options, res *resource.Res
 // OTEL_METRICS_EXPORTER is set.
 func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Resource) error {
 	registry := prometheus.NewRegistry()
+	// The process itself: memory, goroutines, CPU, open descriptors.
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scrape, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo(),
 		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
 	if err != nil {
