@@ -72,10 +72,10 @@ func TestPingPong_ThroughEveryRelay(t *testing.T) {
 
 func TestStream_BothKindsArriveWhole(t *testing.T) {
 	b := newBench(t)
-	for _, postgres := range []bool{false, true} {
-		o, err := b.client.ask(job{Kind: "stream", Addr: b.server.Addr, Postgres: postgres, Bytes: 5<<20 + 1024})
+	for _, speak := range []string{"", "postgres"} {
+		o, err := b.client.ask(job{Kind: "stream", Addr: b.server.Addr, Speak: speak, Bytes: 5<<20 + 1024})
 		if err != nil || o.Bytes != 5<<20+1024 || megabytes(o) <= 0 {
-			t.Errorf("postgres %v: %+v, %v", postgres, o, err)
+			t.Errorf("%q: %+v, %v", speak, o, err)
 		}
 	}
 }
@@ -160,12 +160,15 @@ func TestReport_SurvivesItsFile(t *testing.T) {
 	}
 }
 
-func TestPostgresPing_HasItsSize(t *testing.T) {
+func TestPing_HasItsSize(t *testing.T) {
 	if n := len(pgInsert()); n != pingSize {
 		t.Errorf("the request has %d bytes", n)
 	}
 	if n := len(pgInsertReply()); n != pingSize {
 		t.Errorf("the reply has %d bytes", n)
+	}
+	if n, m := len(mongoInsert()), len(mongoInsertReply()); n != pingSize || m != pingSize {
+		t.Errorf("MongoDB's request and reply have %d and %d bytes", n, m)
 	}
 	if n := len(pgRow(streamRow)); n != streamRow {
 		t.Errorf("a row of a stream has %d bytes", n)

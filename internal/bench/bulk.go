@@ -21,7 +21,7 @@ func (b *bench) bulk() error {
 		if err != nil {
 			return err
 		}
-		targets = append(targets, target{untraced, p.Addr, p.pid(), true, relayPostgres})
+		targets = append(targets, target{untraced, p.Addr, p.pid(), "postgres", relayPostgres})
 	}
 	n := int64(b.pick(1<<30, 128<<20))
 	got, err := b.interleave(b.pick(9, 4), targets, func(target) job { return job{Kind: "stream", Bytes: n} })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -16,12 +17,12 @@ const idleConns = 2000
 func (b *bench) idle() error {
 	makers := []struct {
 		name  string
-		pg    bool
+		speak string
 		start func() (*process, error)
 	}{
-		{relayTCP, false, func() (*process, error) { return b.fleet.role("relay", "copy32", b.server.Addr) }},
-		{wirewaitTCP, false, func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "tcp") }},
-		{untraced, true, func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "postgres") }},
+		{relayTCP, "", func() (*process, error) { return b.fleet.role("relay", "copy32", b.server.Addr) }},
+		{wirewaitTCP, "", func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "tcp") }},
+		{untraced, "postgres", func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "postgres") }},
 	}
 	t := &Table{Title: fmt.Sprintf("%d idle connections, KiB each", idleConns),
 		Note: "Resident memory of a process of its own for each round, garbage of opening them included. " +
@@ -38,7 +39,7 @@ func (b *bench) idle() error {
 			if err != nil {
 				return err
 			}
-			v, err := b.perConnection(p, m.pg, func() (float64, error) {
+			v, err := b.perConnection(p, m.speak, func() (float64, error) {
 				n, err := resident(p.pid())
 				return float64(n), err
 			})
@@ -49,7 +50,7 @@ func (b *bench) idle() error {
 		}
 		var live Spread
 		if m.name != relayTCP {
-			v, err := b.idleHeap(m.pg)
+			v, err := b.idleHeap(m.speak)
 			if err != nil {
 				b.missing("heap of idle connections: %v", err)
 			}
@@ -66,9 +67,9 @@ func (b *bench) idle() error {
 
 // perConnection is by how many KiB a measure of a process grows with each idle
 // connection. It ends the process.
-func (b *bench) perConnection(p *process, pg bool, measure func() (float64, error)) (float64, error) {
+func (b *bench) perConnection(p *process, speak string, measure func() (float64, error)) (float64, error) {
 	defer b.fleet.end(p.pid())
-	one := job{Kind: "hold", Addr: p.Addr, Postgres: pg, Conns: 1}
+	one := job{Kind: "hold", Addr: p.Addr, Speak: speak, Conns: 1}
 	if _, err := b.client.ask(one); err != nil { // what the first one needs for all
 		return 0, err
 	}
@@ -107,11 +108,8 @@ func settle(measure func() (float64, error)) (float64, error) {
 
 // idleHeap reads heap and stacks from the metrics of a wirewait that collects
 // its garbage so often that hardly any is counted.
-func (b *bench) idleHeap(pg bool) (Spread, error) {
-	protocol := "tcp"
-	if pg {
-		protocol = "postgres"
-	}
+func (b *bench) idleHeap(speak string) (Spread, error) {
+	protocol := cmp.Or(speak, "tcp")
 	admin, err := freeAddress()
 	if err != nil {
 		return Spread{}, err
@@ -120,7 +118,7 @@ func (b *bench) idleHeap(pg bool) (Spread, error) {
 	if err != nil {
 		return Spread{}, err
 	}
-	v, err := b.perConnection(p, pg, func() (float64, error) {
+	v, err := b.perConnection(p, speak, func() (float64, error) {
 		return gauges("http://"+admin+"/metrics", "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
 	})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 type target struct {
 	name     string
 	addr     string
-	pid      int // of the process in the middle; 0: there is none
-	postgres bool
+	pid      int    // of the process in the middle; 0: there is none
+	speak    string // the protocol of its bytes: see job
 	baseline string // the target that ratios are against; empty: none
 }
 
@@ -39,7 +39,7 @@ func (b *bench) interleave(n int, targets []target, work func(target) job) (roun
 		for _, i := range rand.Perm(len(targets)) {
 			t := targets[i]
 			j := work(t)
-			j.Addr, j.Postgres, j.Watch = t.addr, t.postgres, t.pid
+			j.Addr, j.Speak, j.Watch = t.addr, t.speak, t.pid
 			o, err := b.client.ask(j)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)
@@ -58,6 +58,8 @@ const (
 	everyWrite    = "wirewait postgres, every write"
 	onePercent    = "wirewait postgres, 1 % sampled"
 	untraced      = "wirewait postgres, traces off"
+	relayMongo    = "bare relay, 32 KiB (mongodb)"
+	everyMongo    = "wirewait mongodb, every write"
 )
 
 // middlemen starts everything that the ping-pong and the stream go through.
@@ -70,17 +72,17 @@ func (b *bench) middlemen() ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		targets = append(targets, target{r.name, p.Addr, p.pid(), false, relayTCP})
+		targets = append(targets, target{r.name, p.Addr, p.pid(), "", relayTCP})
 	}
 	if b.wirewaitPath != "" {
 		p, err := b.wirewait(b.server.Addr, nil, "--protocol", "tcp")
 		if err != nil {
 			return nil, err
 		}
-		targets = append(targets, target{wirewaitTCP, p.Addr, p.pid(), false, relayTCP})
+		targets = append(targets, target{wirewaitTCP, p.Addr, p.pid(), "", relayTCP})
 	}
-	targets = append(targets, target{name: "direct (postgres)", addr: b.server.Addr, postgres: true},
-		target{relayPostgres, targets[1].addr, targets[1].pid, true, relayPostgres})
+	targets = append(targets, target{name: "direct (postgres)", addr: b.server.Addr, speak: "postgres"},
+		target{relayPostgres, targets[1].addr, targets[1].pid, "postgres", relayPostgres})
 	return targets, nil
 }
 
@@ -98,18 +100,19 @@ func (b *bench) observers() (targets []target, all *process, err error) {
 		return nil, nil, err
 	}
 	for _, w := range []struct {
-		name string
-		env  []string
+		name, protocol, baseline string
+		env                      []string
 	}{
-		{untraced, nil},
-		{onePercent, tracing(some, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")},
-		{everyWrite, tracing(all)},
+		{untraced, "postgres", relayPostgres, nil},
+		{onePercent, "postgres", relayPostgres, tracing(some, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")},
+		{everyWrite, "postgres", relayPostgres, tracing(all)},
+		{everyMongo, "mongodb", relayMongo, tracing(all)},
 	} {
-		p, err := b.wirewait(b.server.Addr, w.env, "--protocol", "postgres")
+		p, err := b.wirewait(b.server.Addr, w.env, "--protocol", w.protocol)
 		if err != nil {
 			return nil, nil, err
 		}
-		targets = append(targets, target{w.name, p.Addr, p.pid(), true, relayPostgres})
+		targets = append(targets, target{w.name, p.Addr, p.pid(), w.protocol, w.baseline})
 	}
 	return targets, all, nil
 }
@@ -125,7 +128,9 @@ func (b *bench) pingpong() error {
 	if err != nil {
 		return err
 	}
-	targets = append(targets, more...)
+	relay := targets[1]
+	relay.name, relay.speak, relay.baseline = relayMongo, "mongodb", relayMongo
+	targets = append(append(targets, more...), relay)
 	writes := 0
 	for _, conns := range []int{1, 16} {
 		got, err := b.interleave(b.pick(40, 6), targets, func(target) job {
@@ -136,18 +141,20 @@ func (b *bench) pingpong() error {
 			return err
 		}
 		b.reportPing(conns, targets, got)
-		for _, o := range got[everyWrite] {
+		for _, o := range append(got[everyWrite], got[everyMongo]...) {
 			writes += o.All
 		}
 	}
 	if receiver == nil {
 		return nil
 	}
-	b.fleet.end(more[len(more)-1].pid) // which flushes
+	for _, t := range more {
+		b.fleet.end(t.pid) // which flushes
+	}
 	spans, err := receiver.ask(job{})
 	tables := b.report.Tables
-	tables[len(tables)-1].Note = fmt.Sprintf("In both ping-pongs %d writes went through %q, as fast as they could; %d spans of them arrived.",
-		writes, everyWrite, spans.Count)
+	tables[len(tables)-1].Note = fmt.Sprintf("In both ping-pongs %d writes of which each was to be traced went through, as fast as they could; %d spans arrived.",
+		writes, spans.Count)
 	return err
 }
 

@@ -47,6 +47,7 @@ type pinger struct {
 	conn    net.Conn
 	request []byte
 	reply   []byte
+	ids     bool // requests are numbered as MongoDB's are
 	samples []float64
 	all     int
 	err     error
@@ -58,10 +59,13 @@ func newPinger(j job) (*pinger, error) {
 		return nil, err
 	}
 	p := &pinger{conn: nc, request: make([]byte, pingSize), reply: make([]byte, pingSize)}
-	if j.Postgres {
+	switch j.Speak {
+	case "postgres":
 		p.request = pgInsert()
 		err = pgConnect(nc)
-	} else {
+	case "mongodb":
+		p.request, p.ids = mongoInsert(), true
+	default:
 		_, err = nc.Write([]byte("E"))
 	}
 	if err != nil {
@@ -79,6 +83,9 @@ func pgConnect(nc net.Conn) error {
 }
 
 func (p *pinger) ping() error {
+	if p.ids {
+		binary.LittleEndian.PutUint32(p.request[4:], uint32(p.all+1))
+	}
 	if _, err := p.conn.Write(p.request); err != nil {
 		return fmt.Errorf("ping: %w", err)
 	}
@@ -219,7 +226,7 @@ func readStream(j job) (o outcome, err error) {
 	}
 	defer nc.Close()
 	ask := binary.BigEndian.AppendUint64([]byte("B"), uint64(j.Bytes))
-	if j.Postgres {
+	if j.Speak == "postgres" {
 		if err := pgConnect(nc); err != nil {
 			return o, err
 		}

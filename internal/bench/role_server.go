@@ -12,6 +12,7 @@ import (
 //	'E'             an echo, of whatever comes
 //	'B' + uint64    a stream of so many bytes, in writes of 1 MiB
 //	a start-up      PostgreSQL by script (its first byte is 0)
+//	a ping          MongoDB by script (its first byte is its length, 128)
 func serve(ln net.Listener) {
 	for {
 		c, err := ln.Accept()
@@ -38,6 +39,8 @@ func serveOne(c net.Conn) {
 		}
 	case 0:
 		servePostgres(c)
+	case pingSize:
+		serveMongo(c)
 	}
 }
 
@@ -66,6 +69,20 @@ func stream(c net.Conn, n int64, block []byte) error {
 		n -= int64(w)
 	}
 	return nil
+}
+
+// serveMongo answers pings; the first byte of the first was read.
+func serveMongo(c net.Conn) {
+	b, reply := make([]byte, pingSize), mongoInsertReply()
+	for have := 1; ; have = 0 {
+		if _, err := io.ReadFull(c, b[have:]); err != nil {
+			return
+		}
+		copy(reply[8:12], b[4:8]) // responseTo
+		if _, err := c.Write(reply); err != nil {
+			return
+		}
+	}
 }
 
 func servePostgres(c net.Conn) {

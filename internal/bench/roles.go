@@ -19,17 +19,17 @@ const roleVariable = "WIREWAIT_BENCH_ROLE"
 // job is what a client or a receiver is asked to do. Durations are in
 // nanoseconds.
 type job struct {
-	Kind     string // "ping", "stream", "hold", "release"; a receiver just counts
-	Addr     string
-	Postgres bool // the bytes are PostgreSQL's
-	Conns    int
-	Warm     time.Duration // not measured
-	For      time.Duration // measured
-	Count    int           // pings, in place of a time; all samples are returned
-	Gap      time.Duration // between two pings
-	Rate     int           // pings a second over all connections; 0: as they come
-	Bytes    int64         // of a stream
-	Watch    int           // the process whose processor time is read; 0: none
+	Kind  string // "ping", "stream", "hold", "release"; a receiver just counts
+	Addr  string
+	Speak string // the bytes are a protocol's: "postgres", "mongodb" or ""
+	Conns int
+	Warm  time.Duration // not measured
+	For   time.Duration // measured
+	Count int           // pings, in place of a time; all samples are returned
+	Gap   time.Duration // between two pings
+	Rate  int           // pings a second over all connections; 0: as they come
+	Bytes int64         // of a stream
+	Watch int           // the process whose processor time is read; 0: none
 }
 
 // outcome is what came of it. Times are in nanoseconds.

@@ -25,7 +25,7 @@ func (b *bench) writes() error {
 	if err != nil {
 		return err
 	}
-	o, err := b.client.ask(job{Kind: "ping", Addr: p.Addr, Postgres: true, Conns: 16, Rate: writesPerSecond,
+	o, err := b.client.ask(job{Kind: "ping", Addr: p.Addr, Speak: "postgres", Conns: 16, Rate: writesPerSecond,
 		Warm: time.Second, For: time.Duration(b.pick(8, 2)) * time.Second, Watch: p.pid()})
 	if err != nil {
 		return err
