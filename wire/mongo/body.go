@@ -40,7 +40,7 @@ type body struct {
 	cut     bool // only the start of the body will come
 	trouble string
 
-	end0    int  // of the document sequence
+	seqEnd  int  // of the document sequence
 	counted bool // its documents are the batch
 }
 

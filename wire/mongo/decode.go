@@ -154,6 +154,9 @@ func (s *session) endReply(f *framed, b *body) {
 	if f.op != opCompressed {
 		return
 	}
+	if c.orphan && b.op != 0 {
+		c.x.Mongo.OpCode = b.op
+	}
 	if b.op == opMsg && moreToCome(b.flags) {
 		c.x.Mongo.Exhaust = true
 		return

@@ -232,7 +232,7 @@ func (s *session) beginReply(h *header) *call {
 		}
 		c = s.newCall()
 		c.x.Mongo.OpCode, c.x.Mongo.RequestID = h.op, h.responseTo
-		c.sent = true
+		c.sent, c.orphan = true, true
 	}
 	if more {
 		c.x.Mongo.Exhaust = c.x.Mongo.Exhaust || h.op == opMsg

@@ -29,7 +29,8 @@
 //	            |        requests by id, replies by responseTo      (pairing.go)
 //	            v  queue of framed messages, one per direction
 //	Decode: body -> sections -> BSON elements -> fields             (decode.go)
-//	        (inflate.go)  (body.go)   (scanner.go)  (request.go, reply.go)
+//	        (compressed.go) (body.go, sections.go, legacy.go) (scanner.go)
+//	        what of it matters: request.go, judge.go, reply.go
 //
 // Decode reads a message in place where it lies whole in the bytes at hand.
 // One that straddles reads is walked as it comes: values are stepped over by

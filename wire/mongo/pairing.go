@@ -19,6 +19,7 @@ type call struct {
 	// answered: the last reply is whole, or none is coming.
 	answered bool
 	done     bool
+	orphan   bool // there is no request to this reply
 
 	// plain: an OP_QUERY or OP_GET_MORE on a collection, whose reply holds the
 	// user's documents and not a command's reply. queryFailed is its verdict.

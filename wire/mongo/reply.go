@@ -41,7 +41,7 @@ func (r *reply) legacy(flags int) bool {
 }
 
 // element implements visitor.
-func (r *reply) element(at node, nth int, key []byte, typ byte) (node, verdict) {
+func (r *reply) element(at node, nth int, key []byte, typ byte) (node, action) {
 	switch at {
 	case inReply:
 		return r.field(key, typ)
@@ -74,7 +74,7 @@ func (r *reply) element(at node, nth int, key []byte, typ byte) (node, verdict) 
 }
 
 // field takes a field of the reply document.
-func (r *reply) field(key []byte, typ byte) (node, verdict) {
+func (r *reply) field(key []byte, typ byte) (node, action) {
 	switch string(key) {
 	case "ok":
 		return atOK, collect
@@ -162,7 +162,7 @@ func (r *reply) end(b *body) {
 	c := r.call
 	c.replied = true
 	c.queryFailed = r.failure
-	r.verdict(b)
+	r.success(b)
 	r.counts()
 	if c.plain || r.opReply && !r.hasOK && !r.failure {
 		c.plainReply()
@@ -177,7 +177,7 @@ func (r *reply) end(b *body) {
 	}
 }
 
-func (r *reply) verdict(b *body) {
+func (r *reply) success(b *body) {
 	x := r.x
 	x.OK = r.ok && !r.failure
 	// A reply that could not be inflated, or not to its end, is not an error:

@@ -101,7 +101,7 @@ func (r *request) namespace(db, coll []byte, command bool) {
 }
 
 // element implements visitor.
-func (r *request) element(at node, nth int, key []byte, typ byte) (node, verdict) {
+func (r *request) element(at node, nth int, key []byte, typ byte) (node, action) {
 	switch at {
 	case inCommand:
 		if nth == 0 {
@@ -133,7 +133,7 @@ func (r *request) element(at node, nth int, key []byte, typ byte) (node, verdict
 }
 
 // want collects the one key of this type.
-func want(key []byte, typ byte, name string, t byte, n node) (node, verdict) {
+func want(key []byte, typ byte, name string, t byte, n node) (node, action) {
 	if typ == t && string(key) == name {
 		return n, collect
 	}
@@ -142,7 +142,7 @@ func want(key []byte, typ byte, name string, t byte, n node) (node, verdict) {
 
 // first takes a command's first element: its name and, for most, the
 // collection. A legacy query may be wrapped, {$query: command, ...}.
-func (r *request) first(key []byte, typ byte) (node, verdict) {
+func (r *request) first(key []byte, typ byte) (node, action) {
 	if r.query && !r.named && typ == typeDocument && (string(key) == "$query" || string(key) == "query") {
 		return inCommand, descend
 	}
@@ -156,7 +156,7 @@ func (r *request) first(key []byte, typ byte) (node, verdict) {
 }
 
 // argument takes a field of the command.
-func (r *request) argument(key []byte, typ byte) (node, verdict) {
+func (r *request) argument(key []byte, typ byte) (node, action) {
 	switch string(key) {
 	case "$db":
 		return want(key, typ, "$db", typeString, atDatabase)
@@ -181,7 +181,7 @@ func (r *request) argument(key []byte, typ byte) (node, verdict) {
 }
 
 // special takes what means something in some commands only.
-func (r *request) special(key []byte, typ byte) (node, verdict) {
+func (r *request) special(key []byte, typ byte) (node, action) {
 	op := r.x.Operation
 	switch string(key) {
 	case "collection":
@@ -212,7 +212,7 @@ func (r *request) special(key []byte, typ byte) (node, verdict) {
 }
 
 // metadata takes what a client says of itself in its first hello.
-func (r *request) metadata(at node, key []byte, typ byte) (node, verdict) {
+func (r *request) metadata(at node, key []byte, typ byte) (node, action) {
 	switch at {
 	case inClient:
 		switch string(key) {
@@ -260,11 +260,11 @@ func (r *request) value(n node, typ byte, v []byte) {
 			r.x.Traceparent = string(v)
 		}
 	case atApplication:
-		r.application = string(v)
+		r.application = metadataText(v)
 	case atDriver:
-		r.driver = string(v)
+		r.driver = metadataText(v)
 	case atDriverVersion:
-		r.version = string(v)
+		r.version = metadataText(v)
 	case atUser:
 		r.user = afterDot(v)
 	}

@@ -41,20 +41,20 @@ const (
 // to look into, or a value to read.
 type node uint8
 
-// verdict is what becomes of an element's value.
-type verdict uint8
+// action is what becomes of an element's value.
+type action uint8
 
 const (
-	skip    verdict = iota // step over it by its length
-	collect                // give it to visitor.value
-	descend                // look into it (documents and arrays)
+	skip    action = iota // step over it by its length
+	collect               // give it to visitor.value
+	descend               // look into it (documents and arrays)
 )
 
 // visitor says what it wants of a document.
 type visitor interface {
 	// element is told of the nth element (from 0) of the document or array at.
 	// The key is valid during the call.
-	element(at node, nth int, key []byte, typ byte) (node, verdict)
+	element(at node, nth int, key []byte, typ byte) (node, action)
 	// value gets what was to be collected, valid during the call. A document
 	// is whole, a string is without its length and NUL, a binary starts with
 	// its subtype.
@@ -70,15 +70,15 @@ type visitor interface {
 // Lengths are checked against what encloses them wherever the scanner looks;
 // what it steps over is taken at its length.
 type scanner struct {
-	levels  [maxDepth]level
-	depth   int
-	root    node
-	limit   int // where the document must end at the latest
-	step    func(*scanner, *source, visitor) status
-	typ     byte
-	node    node
-	verdict verdict
-	size    int
+	levels [maxDepth]level
+	depth  int
+	root   node
+	limit  int // where the document must end at the latest
+	step   func(*scanner, *source, visitor) status
+	typ    byte
+	node   node
+	action action
+	size   int
 }
 
 // level is a document or array that the scanner is in.
@@ -162,7 +162,7 @@ func (sc *scanner) key(src *source, v visitor) status {
 	if st != done {
 		return st
 	}
-	sc.node, sc.verdict = v.element(l.at, l.nth, key, sc.typ)
+	sc.node, sc.action = v.element(l.at, l.nth, key, sc.typ)
 	l.nth++
 	return sc.chooseStep(src)
 }
@@ -188,7 +188,7 @@ func (sc *scanner) sized(src *source, n int) status {
 	if n > sc.top().end-1-src.pos {
 		return failed
 	}
-	if sc.verdict == collect && n > 0 && n <= maxCollect {
+	if sc.action == collect && n > 0 && n <= maxCollect {
 		sc.size = n
 		sc.step = (*scanner).wholeValue
 		return going
@@ -209,13 +209,13 @@ func (sc *scanner) valueHead(src *source, _ visitor) status {
 		return failed
 	}
 	isDoc := sc.typ == typeDocument || sc.typ == typeArray
-	if isDoc && sc.verdict == descend && sc.depth < maxDepth {
+	if isDoc && sc.action == descend && sc.depth < maxDepth {
 		end := src.pos + n
 		src.consume(4)
 		sc.push(sc.node, end)
 		return going
 	}
-	if sc.verdict == collect && n <= maxCollect {
+	if sc.action == collect && n <= maxCollect {
 		sc.size = n
 		sc.step = (*scanner).wholeValue
 		return going

@@ -15,7 +15,7 @@ import (
 // everything is a visitor that looks into all and keeps all.
 type everything struct{ seen []string }
 
-func (e *everything) element(_ node, nth int, key []byte, typ byte) (node, verdict) {
+func (e *everything) element(_ node, nth int, key []byte, typ byte) (node, action) {
 	e.seen = append(e.seen, fmt.Sprintf("%d %s %#x", nth, key, typ))
 	if typ == typeDocument || typ == typeArray {
 		return 1, descend

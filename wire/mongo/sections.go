@@ -6,6 +6,10 @@ import "encoding/binary"
 // (specifications/source/message/OP_MSG.md, mongo/src/mongo/rpc/op_msg.cpp).
 
 func (b *body) msgFlags() status {
+	if b.limit < flagsLen {
+		b.fail(troubleShort)
+		return done
+	}
 	v, st := b.take(flagsLen)
 	if st == done {
 		b.setFlags(binary.LittleEndian.Uint32(v))
@@ -98,13 +102,13 @@ func (b *body) sequenceSize() status {
 	if n < 4 || n > b.limit-start {
 		return failed
 	}
-	b.end0 = start + n
+	b.seqEnd = start + n
 	b.step = (*body).sequenceName
 	return going
 }
 
 func (b *body) sequenceName() status {
-	v, st := b.name(maxIdentifier, b.end0)
+	v, st := b.name(maxIdentifier, b.seqEnd)
 	if st != done {
 		return st
 	}
@@ -114,11 +118,11 @@ func (b *body) sequenceName() status {
 }
 
 func (b *body) sequenceDocument() status {
-	if b.pos == b.end0 {
+	if b.pos == b.seqEnd {
 		b.step = (*body).section
 		return going
 	}
-	return b.stepOverDocument(b.end0)
+	return b.stepOverDocument(b.seqEnd)
 }
 
 // stepOverDocument counts a document that ends by position end.

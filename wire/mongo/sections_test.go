@@ -28,7 +28,7 @@ func TestSections_Troubles(t *testing.T) {
 		"sequence first":            {msg(1, 0, 0, kind1("documents", one), command), "", "insert"},
 		"empty sequence":            {msg(1, 0, 0, command, kind1("documents")), "", "insert"},
 		"no room for the checksum":  {short, troubleChecksum, ""},
-		"header only":               {message(1, 0, opMsg), troubleBSON, ""},
+		"header only":               {message(1, 0, opMsg), troubleShort, ""},
 		"no sections":               {msg(1, 0, 0), troubleSections, ""},
 		"no command":                {msg(1, 0, 0, kind1("documents", one)), troubleSections, ""},
 		"two commands":              {msg(1, 0, 0, command, command), troubleSections, "insert"},

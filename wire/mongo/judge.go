@@ -82,10 +82,14 @@ func or(a, b string) string {
 	return b
 }
 
+// metadataText keeps what a client says of itself within the size that servers
+// allow the whole of it (specifications/source/mongodb-handshake/handshake.md).
+func metadataText(v []byte) string { return string(v[:min(len(v), 512)]) }
+
 // afterDot is the user of saslSupportedMechs' "database.user".
 func afterDot(v []byte) string {
 	_, user, _ := bytes.Cut(v, []byte{'.'})
-	return string(user)
+	return metadataText(user)
 }
 
 // validTraceparent reports whether v is a W3C traceparent of version 00 with
