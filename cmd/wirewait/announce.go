@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// announce prints what runs: a line per link, one for traces, one for the
+// admin server. They go where the log goes, so that standard output is left
+// to spans.
+func (s *service) announce(w io.Writer) {
+	for _, l := range s.proxy.Load().Links() {
+		protocol := "protocol detected"
+		if p := s.options.link.Protocol; p != "" {
+			protocol = string(p)
+		}
+		listen := l.Addr().String()
+		if l.Addr().Network() == "unix" {
+			listen = "unix:" + listen
+		}
+		fmt.Fprintf(w, "link: %s -> %s, %s, %s, seed %d\n",
+			listen, l.Upstream(), protocol, describeDelay(l.Delay()), s.options.seed)
+	}
+	fmt.Fprintln(w, s.exporter.Describe())
+	if s.admin == nil {
+		fmt.Fprintln(w, "admin: off")
+		return
+	}
+	fmt.Fprintf(w, "admin: http://%s/metrics and /healthz\n", s.admin.Addr())
+}
+
+// describeDelay is "rtt 80ms (40ms ± 5ms each way)".
+func describeDelay(s inject.Settings) string {
+	there, back := s.Delay[wire.ToServer], s.Delay[wire.ToClient]
+	if s.RTT() == 0 {
+		return "no delay"
+	}
+	ways := []string{describeOneWay(there) + " to server", describeOneWay(back) + " to client"}
+	if there == back {
+		ways = []string{describeOneWay(there) + " each way"}
+	}
+	words := fmt.Sprintf("rtt %s (%s)", short(s.RTT()), strings.Join(ways, ", "))
+	if s.FreeConnect {
+		words += ", connecting is free"
+	}
+	return words
+}
+
+func describeOneWay(d inject.Delay) string {
+	if d.Jitter == 0 {
+		return short(d.Base)
+	}
+	return short(d.Base) + " ± " + short(d.Jitter)
+}
+
+// short is Duration.String without units that are zero: 1m, not 1m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+)
+
+const (
+	defaultListen = "127.0.0.1:27117"
+	defaultAdmin  = "127.0.0.1:8474"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "run",
+		Usage: "put a link in front of a server",
+		UsageText: "wirewait run --upstream HOST:PORT [FLAGS]\n\n" +
+			"wirewait run --upstream 127.0.0.1:5432 --rtt 80ms --tls decline\n" +
+			"wirewait run --upstream 127.0.0.1:27017 --rtt 80ms --jitter 5ms",
+		Description: "Listens, connects every client to the upstream, and delays the bytes between them.\n" +
+			"Spans go where OpenTelemetry's variables say: OTEL_EXPORTER_OTLP_ENDPOINT for a\n" +
+			"collector, OTEL_TRACES_EXPORTER=console for standard output. SIGINT or SIGTERM\n" +
+			"stops it once what is under way has ended; a second one stops it at once.",
+		Flags: runFlags(),
+		Action: func(c *cli.Context) error {
+			if err := refuseArguments(c, "run takes flags only; a configuration file is not supported"); err != nil {
+				return err
+			}
+			o, err := parseRun(c)
+			if err != nil {
+				return err
+			}
+			return serve(c.Context, o, c.App.ErrWriter)
+		},
+	}
+}
+
+// runFlags are strings where a bad value shall be reported together with all
+// other problems, in our words.
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "listen", Value: defaultListen, Usage: "where clients connect: `HOST:PORT` or unix:/path"},
+		&cli.StringFlag{Name: "upstream", Usage: "the server: `HOST:PORT` or unix:/path"},
+		&cli.StringFlag{Name: "protocol", Usage: "mongodb, postgres or tcp (default: detected for each connection)"},
+
+		&cli.StringFlag{Name: "rtt", Usage: "round trip to add, half of it each way, such as 80ms", DefaultText: "0s"},
+		&cli.StringFlag{Name: "delay-to-server", Usage: "one-way delay to the server, instead of --rtt", DefaultText: "0s"},
+		&cli.StringFlag{Name: "delay-to-client", Usage: "one-way delay to the client, instead of --rtt", DefaultText: "0s"},
+		&cli.StringFlag{Name: "jitter", Usage: "how much each one-way delay varies, uniformly and both ways", DefaultText: "0s"},
+		&cli.BoolFlag{Name: "connect", Value: true, Usage: "connecting costs what it would: a round trip before the first byte"},
+		&cli.StringFlag{Name: "seed", Usage: "`NUMBER` that repeats the jitter of an earlier run (default: another each time)"},
+
+		&cli.StringFlag{Name: "tls", Usage: "pass encrypted bytes unread, decline PostgreSQL's TLS, or terminate it", DefaultText: "pass"},
+		&cli.StringFlag{Name: "tls-cert", Usage: "certificate `FILE` (PEM) for clients; means --tls terminate"},
+		&cli.StringFlag{Name: "tls-key", Usage: "its private key `FILE` (PEM)"},
+		&cli.StringFlag{Name: "upstream-tls", Usage: "TLS to the server: off, require or verify-full", DefaultText: "off"},
+		&cli.StringFlag{Name: "upstream-ca", Usage: "certificate authority `FILE` (PEM) for verify-full (default: the system's)"},
+		&cli.StringFlag{Name: "upstream-server-name", Usage: "`NAME` in the server's certificate (default: the upstream's host)"},
+
+		&cli.BoolFlag{Name: "statement-text", Usage: "put PostgreSQL statements on spans, with ? for every literal"},
+		&cli.StringFlag{Name: "children", Value: "auto", Usage: "child spans for request, server and reply: auto, always or never"},
+		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics and /healthz, or off"},
+		&cli.StringFlag{Name: "drain", Value: "10s", Usage: "how long a stop waits for what is under way"},
+		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
+	}
+}

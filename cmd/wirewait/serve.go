@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/proxy/admin"
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/trace/otlp"
+)
+
+// traceQueue is how many exchanges may wait for the tracer's worker: a third
+// of a second at 20,000 writes a second would be 6,667.
+const traceQueue = 8192
+
+// flushTime bounds the export of the last spans, and the end of the last
+// requests to the admin server, when run stops.
+const flushTime = 5 * time.Second
+
+// service is what runs between start and stop.
+type service struct {
+	options  runOptions
+	log      *slog.Logger
+	exporter *otlp.Exporter
+	tracer   *trace.Tracer
+	proxy    atomic.Pointer[proxy.Proxy] // nil until it has started
+	admin    *admin.Server               // nil: off
+	stopping atomic.Bool
+}
+
+// serve runs a link until ctx ends or a signal asks to stop. It returns nil
+// after a stop that was asked for, even if connections had to be cut: that is
+// logged.
+func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	s := &service{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))}
+	if err := s.start(ctx); err != nil {
+		now, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+		defer cancel()
+		s.stop(now)
+		return fmt.Errorf("wirewait run: %w", err)
+	}
+	s.announce(stderr)
+
+	reason := "asked to"
+	select {
+	case <-ctx.Done():
+	case sig := <-signals:
+		reason = sig.String()
+	}
+	s.log.Info("stopping", "reason", reason, "drain", o.drain.String())
+	atOnce, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(fmt.Errorf("a second %v", sig))
+		case <-atOnce.Done():
+		}
+	}()
+	s.stop(atOnce)
+	return nil
+}
+
+// start brings everything up. After an error stop takes down what there is.
+func (s *service) start(ctx context.Context) (err error) {
+	info, _ := debug.ReadBuildInfo()
+	s.exporter, err = otlp.Setup(ctx, otlp.Options{
+		Children: s.options.children, Version: moduleVersion(info), Counters: s.counters, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.tracer = trace.New(traceQueue, s.exporter)
+	if s.options.admin != "" {
+		if s.admin, err = admin.Start(s.adminConfig()); err != nil {
+			return adminHint(err)
+		}
+	}
+	// The proxy's own context is not ctx: its end would be a stop without
+	// patience.
+	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
+		Links: []proxy.LinkConfig{s.options.link}, Tracer: s.tracer, Reads: s.wantsReads(),
+		Text: s.options.text, Seed: s.options.seed, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.proxy.Store(p)
+	return nil
+}
+
+// wantsReads: reads make no spans; they are worth handing over only if
+// somebody can look at metrics.
+func (s *service) wantsReads() bool {
+	e := os.Getenv("OTEL_METRICS_EXPORTER")
+	return s.admin != nil || e != "" && e != "none"
+}
+
+func (s *service) counters() trace.Counters {
+	if p := s.proxy.Load(); p != nil {
+		return p.Counters()
+	}
+	return trace.Counters{}
+}
+
+func (s *service) adminConfig() admin.Config {
+	return admin.Config{
+		Listen: s.options.admin, Metrics: s.exporter.MetricsHandler(), Log: s.log,
+		Healthy: func() error {
+			if s.stopping.Load() {
+				return errors.New("stopping")
+			}
+			return nil
+		},
+	}
+}
+
+func adminHint(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off", err)
+	}
+	return err
+}
+
+// stop lets connections end for as long as --drain says, then exports what is
+// left. The end of atOnce cuts either short.
+func (s *service) stop(atOnce context.Context) {
+	s.stopping.Store(true)
+	if p := s.proxy.Load(); p != nil {
+		ctx, cancel := context.WithTimeoutCause(atOnce, s.options.drain, fmt.Errorf("--drain %v is over", s.options.drain))
+		if err := p.Shutdown(ctx); err != nil {
+			s.log.Warn("stopped before everything had ended", "error", err)
+		}
+		cancel()
+	}
+	if s.tracer != nil {
+		s.tracer.Close()
+	}
+	ctx, cancel := context.WithTimeout(atOnce, flushTime)
+	defer cancel()
+	if s.exporter != nil {
+		if err := s.exporter.Shutdown(ctx); err != nil {
+			s.log.Warn("spans or metrics were lost", "error", err, "spans_dropped", s.exporter.Dropped())
+		}
+	}
+	if s.admin != nil {
+		if err := s.admin.Shutdown(ctx); err != nil {
+			s.log.Warn("admin", "error", err)
+		}
+	}
+}
