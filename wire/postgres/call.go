@@ -31,6 +31,9 @@ type call struct {
 	cut bool
 	// further: the second or a later result of its Query.
 	further bool
+	// grouped: a write that the end of its round commits; late: it ends with
+	// the round's Sync and ReadyForQuery.
+	grouped, late bool
 	// copyIn, copyBoth: its reply began so.
 	copyIn, copyBoth bool
 	// expected is how many of its Parse, Bind, Describe and Close await an

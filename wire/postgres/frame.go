@@ -159,9 +159,9 @@ func (s *session) advance(dir wire.Direction, f *framer, p wire.Piece, n int, no
 	c := f.c
 	f.c = nil
 	if dir == wire.ToServer {
-		s.endRequest(f.kind, c, f.off, now)
+		s.endRequest(f.kind, c, f.how, f.off, now)
 	} else {
-		s.endReply(byte(f.kind), c, f.off, now)
+		s.endReply(byte(f.kind), c, f.how, f.off, now)
 	}
 	return p
 }

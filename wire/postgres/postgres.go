@@ -150,6 +150,7 @@ func (s *session) leave() {
 		c.cut = true
 		s.finish(c)
 	}
+	s.framers[wire.ToServer].c, s.framers[wire.ToClient].c = nil, nil
 	s.active, s.building, s.last = nil, nil, nil
 	s.ready.push(item{reqEnd: s.framers[wire.ToServer].off, repEnd: s.framers[wire.ToClient].off, over: true})
 }

@@ -108,8 +108,8 @@ func (s *session) another(first *call) *call {
 }
 
 // endReply draws the consequences of a message to the client, now whole.
-func (s *session) endReply(t byte, c *call, end int64, now wire.Stamp) {
-	if c != nil {
+func (s *session) endReply(t byte, c *call, how tally, end int64, now wire.Stamp) {
+	if how == tallyAll {
 		c.repEnd = end
 	}
 	switch t {
@@ -243,6 +243,10 @@ func (s *session) endRound(by request, end int64) {
 	}
 	if s.last != nil && s.last.finished {
 		s.last = nil
+	}
+	// Its COPY may have failed while more data was on the way.
+	if f := &s.framers[wire.ToServer]; f.c != nil && f.c.finished {
+		f.c = nil
 	}
 	s.active = nil
 	s.ready.push(item{tail: by.tail, reqEnd: by.end, repEnd: end})

@@ -78,14 +78,19 @@ func (s *session) beginRequest(t byte) (*call, tally) {
 
 // endRequest enters a message to the server, now whole, into the order of what
 // will be answered.
-func (s *session) endRequest(kind int32, c *call, end int64, now wire.Stamp) {
-	if c != nil {
+func (s *session) endRequest(kind int32, c *call, how tally, end int64, now wire.Stamp) {
+	if how == tallyAll && c != nil {
 		c.reqEnd = end
 	}
 	switch kind {
-	case 'P', 'B', 'D', 'C':
-		c.expected++
-	case 'E':
+	case 'P', 'B', 'D', 'C', 'E':
+		if c == nil || c.finished { // answered, by an error, before it was whole
+			return
+		}
+		if kind != 'E' {
+			c.expected++
+			return
+		}
 		c.kind = kindExecute
 		s.open.Mark(c.x, wire.ToServer, end)
 		s.building = nil
@@ -155,7 +160,7 @@ func (s *session) flushBuilding() {
 }
 
 func (s *session) endSync(c *call, end int64, now wire.Stamp) {
-	if s.building != nil {
+	if s.building != nil && c == s.building {
 		s.open.Mark(c.x, wire.ToServer, end)
 	}
 	s.flushBuilding()

@@ -2,7 +2,32 @@ package postgres
 
 import "github.com/wirewait/wirewait/wire"
 
-type settler struct{ round []*call }
+// settler is what the statements so far have led to.
+type settler struct {
+	round []*call // settled, and waiting for the round to end
+	group []*call // those of the round that the end of it commits
+
+	peer   *wire.Peer
+	parent string // traceparent in application_name
+	given  bool   // parent was given to an exchange
+
+	names
+	levels
+	inBlock bool // of an explicit transaction
+	wrote   bool // something in it did
+
+	script *script // of the Query at hand
+	index  int     // of the statement that its next result belongs to
+
+	kept   int // bytes of statement text that are held
+	spare  []*script
+	codec  codec
+	parser parser
+}
+
+// maxRound bounds the calls that wait for a ReadyForQuery. Beyond it they end
+// with their own results.
+const maxRound = 4_096
 
 // settle takes the calls whose bytes are decoded, first in, first out.
 func (s *session) settle() {
@@ -15,25 +40,195 @@ func (s *session) settle() {
 		if !s.ended && (s.decoders[wire.ToServer].off < reqEnd || s.decoders[wire.ToClient].off < repEnd) {
 			return
 		}
-		t := s.ready.pop()
-		if t.c != nil {
-			s.round = append(s.round, t.c)
+		if c := it.c; c != nil {
+			s.ready.pop()
+			s.settleCall(c)
 			continue
 		}
-		for i, c := range s.round {
-			s.round[i] = nil
-			c.x.Answered = c.result != 0
-			c.x.OK = c.x.Answered && c.result != 'E'
-			if c.result == 0 && (c.kind == kindPrepare || c.kind == kindLone || c.kind == kindSync) || c.cut {
-				s.open.Discard(c.x)
-			} else {
-				s.open.Complete(c.x)
-			}
-			s.free(c)
-		}
-		s.round = s.round[:0]
-		if t.tail != nil {
-			s.open.CloseTail(t.tail)
+		s.endSettled(s.ready.pop())
+	}
+}
+
+// settleCall gives a call what its messages said, and what they meant.
+func (s *session) settleCall(c *call) {
+	if s.levels.session.source == "" {
+		s.levels.begin(belief{source: "unknown"}) // joined in mid-stream
+	}
+	st := s.takeRequest(c)
+	said := s.takeReply(c)
+	if c.copied > 0 && !c.copyBoth {
+		s.open.CountOnly(c.x, wire.ToServer, int(c.copied))
+	}
+	s.describe(c, st, said)
+	s.interpret(c, st)
+	if len(s.round) >= maxRound {
+		s.closeGroup(nil, "")
+		s.completeRound(nil, 0, s.inUse)
+	}
+	s.round = append(s.round, c)
+}
+
+// said is what the messages of a reply said.
+type said struct{ tag, code string }
+
+// takeReply uses the facts of a call's reply.
+func (s *session) takeReply(c *call) (r said) {
+	facts := &s.decoders[wire.ToClient].facts
+	for facts.len() > 0 && facts.front().end <= c.repEnd && facts.front().kind != 'Z' {
+		switch f := facts.pop(); f.kind {
+		case 'C':
+			r.tag = f.text
+		case 'E':
+			r.code = f.text
+		case 'N':
+			c.x.Postgres.NotReplicated = true
+		default:
+			s.meet(&f)
 		}
 	}
+	return r
+}
+
+// meet learns about the peer.
+func (s *session) meet(f *fact) {
+	p := wire.Peer{}
+	if s.peer != nil {
+		p = *s.peer
+	}
+	switch f.kind {
+	case 'S':
+		if p.Application == f.text && s.peer != nil {
+			return
+		}
+		p.Application = f.text
+		s.application(f.text)
+	case 'K':
+		p.BackendPID = f.pid
+	default:
+		return
+	}
+	s.peer = &p
+}
+
+// application notes a trace that the application's name carries.
+func (s *session) application(name string) {
+	s.parent, s.given = "", false
+	if validTraceparent([]byte(name)) {
+		s.parent = name
+	} else if v := traceparentIn([]byte(name)); v != nil {
+		s.parent = string(v)
+	}
+}
+
+// endSettled ends a round: at its ReadyForQuery, or at the end of everything.
+func (s *session) endSettled(it item) {
+	facts := &s.decoders[wire.ToClient].facts
+	var status byte
+	notReplicated, failed := false, ""
+	for facts.len() > 0 && facts.front().end <= it.repEnd {
+		switch f := facts.pop(); f.kind {
+		case 'Z':
+			status = f.what
+		case 'N':
+			notReplicated = true
+		case 'S', 'K':
+			s.meet(&f)
+		}
+	}
+	if n := len(s.round); n > 0 && s.round[n-1].kind == kindSync && s.round[n-1].result == 'E' {
+		failed = s.round[n-1].x.ErrorCode
+	}
+	if notReplicated {
+		for _, c := range s.round {
+			if c.x.Write && (c.grouped || c.result == 0) {
+				c.x.Postgres.NotReplicated = true
+			}
+		}
+	}
+	s.closeGroup(it.tail, failed)
+	s.completeRound(it.tail, status, nil)
+	if it.tail != nil {
+		s.open.CloseTail(it.tail)
+	}
+	s.dropScript()
+	s.endTransaction(status)
+}
+
+// closeGroup gives the writes that commit together what they share. failed is
+// the SQLSTATE with which the commit was refused.
+func (s *session) closeGroup(tail *wire.Tail, failed string) {
+	level := s.levels.now()
+	for _, c := range s.group {
+		p := &c.x.Postgres
+		p.Shared = len(s.group)
+		p.SynchronousCommit, p.SyncSource = level.value, level.source
+		c.late = tail != nil && c.kind == kindExecute
+		if failed != "" {
+			c.x.OK, c.x.ErrorCode = false, failed
+		}
+	}
+	clear(s.group)
+	s.group = s.group[:0]
+}
+
+// completeRound lets the exchanges of the round go, in order, but for those to
+// keep. What made none gives its bytes to the one before it.
+func (s *session) completeRound(tail *wire.Tail, status byte, keep func(*call) bool) {
+	last := s.foldVoid()
+	if last != nil {
+		last.x.Postgres.TxStatus = status
+	}
+	kept := s.round[:0]
+	for _, c := range s.round {
+		switch {
+		case keep != nil && keep(c):
+			kept = append(kept, c)
+			continue
+		case c.void():
+			s.open.Discard(c.x)
+		case c.late:
+			for dir := range c.x.Sides {
+				c.x.Sides[dir].Planned = last.x.Sides[dir].Planned
+			}
+			s.open.CompleteWith(c.x, tail)
+		default:
+			s.open.Complete(c.x)
+		}
+		s.free(c)
+	}
+	clear(s.round[len(kept):])
+	s.round = kept
+}
+
+// foldVoid gives the bytes of what made no exchange to the one before it, and
+// returns the last that is one.
+func (s *session) foldVoid() (last *call) {
+	for _, c := range s.round {
+		if !c.void() {
+			last = c
+			continue
+		}
+		if last == nil || last.kind != kindExecute {
+			continue
+		}
+		for dir := range c.x.Sides {
+			s.open.CountOnly(last.x, wire.Direction(dir), int(c.x.Sides[dir].Bytes))
+			c.x.Sides[dir].Bytes = 0
+		}
+	}
+	return last
+}
+
+// inUse reports whether framing may still count bytes to a call.
+func (s *session) inUse(c *call) bool {
+	return c == s.active || c == s.last || s.requests.len() > 0 && s.requests.front().c == c
+}
+
+// void reports whether a call makes no exchange: it's none of those that are
+// answered one for one, and no result came.
+func (c *call) void() bool {
+	if c.cut {
+		return true
+	}
+	return c.result == 0 && (c.kind == kindPrepare || c.kind == kindLone || c.kind == kindSync || c.further)
 }

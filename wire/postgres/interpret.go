@@ -1,0 +1,303 @@
+package postgres
+
+// begin starts what is believed of a connection, from its StartupMessage.
+func (s *session) begin(st *startup) {
+	if st == nil {
+		return
+	}
+	p := st.peer
+	s.peer = &p
+	s.application(p.Application)
+	b := belief{source: "default"}
+	if st.set {
+		b = belief{st.level, "startup"}
+		if st.level == "" {
+			b.source = "unknown"
+		}
+	}
+	s.levels.begin(b)
+}
+
+// describe fills in what a call was and how it ended.
+func (s *session) describe(c *call, st *statement, r said) {
+	x := c.x
+	x.Peer = s.peer
+	if s.peer != nil {
+		x.Database = s.peer.Database
+	}
+	x.Answered = c.result != 0
+	x.OK = x.Answered && c.result != 'E'
+	x.ErrorCode = r.code
+	p := &x.Postgres
+	if st != nil {
+		p.Keyword, p.Summary, p.Parameterised = st.keyword, st.summary, st.params
+		x.Statement = st.text
+		s.parentOf(c, st)
+	}
+	switch c.kind {
+	case kindStartup:
+		x.Operation = "startup"
+	case kindCancel:
+		x.Operation = "cancel"
+	case kindFunction:
+		x.Operation = "function_call"
+	default:
+		p.Tag = r.tag
+		if x.Operation = operation(r.tag); x.Operation == "" {
+			x.Operation = p.Keyword
+		}
+	}
+}
+
+// parentOf gives an exchange its trace: of its statement's comment, else of the
+// application's name. Given once, it's only linked to afterwards.
+func (s *session) parentOf(c *call, st *statement) {
+	switch {
+	case c.skipped || c.kind == kindPrepare:
+	case st.parent != "":
+		c.x.Traceparent, c.x.TraceparentReused = st.parent, st.used
+		st.used = true
+	case s.parent != "":
+		c.x.Traceparent, c.x.TraceparentReused = s.parent, s.given
+		s.given = true
+	}
+}
+
+// operation is a command tag without its numbers.
+func operation(tag string) string {
+	for i := 1; i < len(tag); i++ {
+		if tag[i-1] == ' ' && isDigit(tag[i]) {
+			return tag[:i-1]
+		}
+	}
+	return tag
+}
+
+// interpret decides what a result means for what follows, and whether it's a
+// write.
+func (s *session) interpret(c *call, st *statement) {
+	switch c.kind {
+	case kindExecute, kindQuery, kindLone:
+	case kindSync:
+		s.undoGroup(c)
+		return
+	default:
+		return
+	}
+	if c.skipped {
+		return
+	}
+	if !c.x.OK {
+		s.interpretFailure(c, st)
+		return
+	}
+	act := actionOf(c.x.Operation, st)
+	c.x.Postgres.InBlock = s.inBlock && act != actCommit && act != actRollback && act != actBegin
+	s.findWrite(c, st, act)
+	s.apply(act, st)
+}
+
+// actionOf is what a statement did, going by its tag where its text and its tag
+// differ or the text isn't known.
+func actionOf(tag string, st *statement) action {
+	switch tag {
+	case "ROLLBACK":
+		if st != nil && st.act == actRollbackTo {
+			return actRollbackTo
+		}
+		return actRollback
+	case "COMMIT", "PREPARE TRANSACTION":
+		return actCommit
+	case "BEGIN", "START TRANSACTION":
+		return actBegin
+	}
+	switch {
+	case st != nil:
+		return st.act
+	case tag == "SET", tag == "RESET":
+		return actObscure
+	case tag == "DISCARD ALL":
+		return actDiscardAll
+	case tag == "DEALLOCATE ALL":
+		return actDeallocateAll
+	}
+	return actNone
+}
+
+// findWrite decides whether a statement that succeeded may have changed data.
+func (s *session) findWrite(c *call, st *statement, act action) {
+	x := c.x
+	tag := x.Operation
+	if c.result != 'C' {
+		tag = ""
+	}
+	if act == actExecute && st != nil {
+		if inner := s.statements[st.name]; inner != nil {
+			st = inner
+		}
+	}
+	switch {
+	case writeTag(tag, c.copyIn):
+		x.Write, x.WriteBasis = true, "tag"
+	case act == actCommit && tag == "COMMIT":
+		x.Write = s.wrote || len(s.group) > 0
+		if x.Write {
+			x.WriteBasis = "block"
+		}
+	case st != nil && st.writes && (st.hides || c.result == 's'):
+		x.Write, x.WriteBasis = true, "keyword"
+	}
+	if !x.Write {
+		return
+	}
+	b := s.levels.now()
+	x.Postgres.SynchronousCommit, x.Postgres.SyncSource = b.value, b.source
+	switch {
+	case act == actCommit:
+		s.joinBlock()
+	case x.Postgres.InBlock:
+		s.wrote = true
+	default:
+		c.grouped = true
+		s.group = append(s.group, c)
+	}
+}
+
+// joinBlock makes the writes that waited for the end of the round part of an
+// explicit block: a BEGIN takes in what came before it, and a COMMIT commits it.
+func (s *session) joinBlock() {
+	for i, c := range s.group {
+		c.grouped = false
+		c.x.Postgres.InBlock = true
+		s.group[i] = nil
+		s.wrote = true
+	}
+	s.group = s.group[:0]
+}
+
+// undoGroup is for an error within an implicit transaction: what was to be
+// committed with it is rolled back, and ends with its own result. An error that
+// Sync brought is the end of theirs, though.
+func (s *session) undoGroup(c *call) {
+	if c.kind == kindSync {
+		return
+	}
+	for i, g := range s.group {
+		g.grouped = false
+		s.group[i] = nil
+	}
+	s.group = s.group[:0]
+	s.levels.rolledBack()
+}
+
+// interpretFailure is for a statement that failed, or whose answer never came:
+// a write as far as its words tell.
+func (s *session) interpretFailure(c *call, st *statement) {
+	x := c.x
+	x.Postgres.InBlock = s.inBlock
+	if st != nil {
+		target := st
+		if inner := s.statements[st.name]; st.act == actExecute && inner != nil {
+			target = inner
+		}
+		switch {
+		case st.act == actCommit && st.keyword != "PREPARE":
+			x.Write, x.WriteBasis = s.wrote, "block"
+			x.Postgres.InBlock = false
+			if c.result == 'E' {
+				defer s.undoBlock(false)
+			}
+		case target.writes:
+			x.Write, x.WriteBasis = true, "keyword"
+		}
+	}
+	if x.Write {
+		b := s.levels.now()
+		x.Postgres.SynchronousCommit, x.Postgres.SyncSource = b.value, b.source
+	} else {
+		x.WriteBasis = ""
+	}
+	if c.result == 'E' && !s.inBlock {
+		s.undoGroup(c)
+	}
+}
+
+// apply does what a statement that succeeded does to what is followed.
+func (s *session) apply(act action, st *statement) {
+	switch act {
+	case actBegin:
+		if !s.inBlock {
+			s.wrote = false
+			s.joinBlock()
+			s.inBlock = true
+		}
+	case actCommit:
+		s.inBlock, s.wrote = st != nil && st.chain, false
+		s.levels.committed()
+	case actRollback:
+		s.undoBlock(st != nil && st.chain)
+	case actDiscardAll:
+		s.levels.set(s.levels.start)
+		s.closeAll()
+	case actDeallocateAll:
+		s.closeAll()
+	case actReset:
+		s.levels.set(s.levels.start)
+	case actObscure:
+		s.levels.set(belief{source: "unknown"})
+	default:
+		if st != nil {
+			s.applyNamed(act, st)
+		}
+	}
+}
+
+func (s *session) undoBlock(chain bool) {
+	for i, g := range s.group {
+		g.grouped = false
+		s.group[i] = nil
+	}
+	s.group = s.group[:0]
+	s.inBlock, s.wrote = chain, false
+	s.levels.rolledBack()
+}
+
+func (s *session) applyNamed(act action, st *statement) {
+	switch act {
+	case actSet:
+		s.levels.set(belief{st.level, "set"})
+	case actSetLocal:
+		s.levels.setLocal(belief{st.level, "set_local"})
+	case actSavepoint:
+		s.levels.savepoint(st.name)
+	case actRollbackTo:
+		s.levels.rollbackTo(st.name)
+	case actRelease:
+		s.levels.release(st.name)
+	case actPrepare:
+		if st.inner != nil {
+			inner := *st.inner
+			s.prepareStatement(st.name, &inner)
+		}
+	case actDeallocate:
+		s.close('S', st.name)
+	case actDeclare:
+		cursor := *st
+		s.bindPortal(st.name, &cursor)
+	}
+}
+
+// endTransaction takes in what ReadyForQuery said: whether a transaction goes
+// on. It overrules what was made of the statements.
+func (s *session) endTransaction(status byte) {
+	switch status {
+	case 'I':
+		if s.inBlock {
+			s.inBlock, s.wrote = false, false
+		}
+		s.levels.committed()
+		s.names.endTransaction()
+	case 'T', 'E':
+		s.inBlock = true
+	}
+}
