@@ -1,0 +1,146 @@
+package interop
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// The scripted peer is for what FerretDB can't do: compression, writes without
+// a reply, and what only a replica set says.
+
+func startPeer(t *testing.T, o lab.MongoOptions) *lab.Mongo {
+	t.Helper()
+	m, err := lab.StartMongo(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Stop)
+	return m
+}
+
+func peerSteps() []step {
+	text := strings.Repeat("compress me ", 20_000)
+	return []step{
+		{"insert", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.InsertOne(ctx, d("_id", 1, "text", text))
+		}, []write{plain("insert", 1, 1, -1)}},
+		{"insert many", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			docs := make([]any, 100)
+			for i := range docs {
+				docs[i] = d("_id", 100+i, "text", text[:1000])
+			}
+			return c.InsertMany(ctx, docs)
+		}, []write{plain("insert", 100, 100, -1)}},
+		{"update", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.UpdateMany(ctx, d("_id", d("$gt", 149)), d("$set", d("x", 1)))
+		}, []write{plain("update", 1, 50, 50)}},
+		{"delete", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.DeleteOne(ctx, d("_id", 100))
+		}, []write{plain("delete", 1, 1, -1)}},
+		{"find", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			cursor, err := c.Find(ctx, d(), options.Find().SetBatchSize(7).SetSort(d("_id", 1)))
+			if err != nil {
+				return nil, err
+			}
+			var all []bson.D
+			err = cursor.All(ctx, &all)
+			return fmt.Sprint(len(all), all), err
+		}, nil},
+		{"15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.InsertOne(ctx, d("_id", "big", "a", blob(1), "b", blob(2), "c", blob(3)))
+		}, []write{plain("insert", 1, 1, -1)}},
+	}
+}
+
+func TestPeer_Compressors(t *testing.T) {
+	for _, name := range []string{"snappy", "zlib", "zstd"} {
+		t.Run(name, func(t *testing.T) {
+			o := lab.MongoOptions{Compressors: []string{name}, SetName: "rs0"}
+			more := "&compressors=" + name
+			a := startPeer(t, o)
+			direct := runMongo(t, a.URI(a.Addr())+more, 0, peerSteps())
+
+			const rtt = 10 * time.Millisecond
+			b := startPeer(t, o)
+			r := startRig(t, wire.MongoDB, b.Addr(), rtt)
+			compare(t, direct, runMongo(t, b.URI(r.addr())+more, rtt, peerSteps()))
+			var want []write
+			for _, s := range peerSteps() {
+				want = append(want, s.writes...)
+			}
+			got := r.writes(t)
+			checkMongoWrites(t, got, want)
+			ids := map[string]bool{}
+			for i := range got {
+				f := &got[i]
+				if f.Compressor != name {
+					t.Errorf("%s: compressor %q, want %q", f.Operation, f.Compressor, name)
+				}
+				if f.Mongo.OpTime.T < 1 || f.Mongo.OpTime.TS == 0 {
+					t.Errorf("%s: op time %+v", f.Operation, f.Mongo.OpTime)
+				}
+				ids[f.Mongo.LSID] = true
+			}
+			if len(ids) != 1 || ids[""] {
+				t.Errorf("session ids %v: want the one that the driver pools", ids)
+			}
+		})
+	}
+}
+
+func TestPeer_UnacknowledgedWrites(t *testing.T) {
+	const rtt = 20 * time.Millisecond
+	for _, compressor := range []string{"", "snappy"} {
+		t.Run("compressor="+compressor, func(t *testing.T) {
+			o := lab.MongoOptions{}
+			if compressor != "" {
+				o.Compressors = []string{compressor}
+			}
+			m := startPeer(t, o)
+			r := startRig(t, wire.MongoDB, m.Addr(), rtt)
+			// One connection, on which everything is answered in order: a reply
+			// that went to the wrong request would show.
+			client := dialMongo(t, m.URI(r.addr())+"&maxPoolSize=1&compressors="+compressor)
+			db := client.Database(database)
+			silent := db.Collection(collection, options.Collection().SetWriteConcern(writeconcern.Unacknowledged()))
+			var want []write
+			for i := range 20 {
+				res, err := silent.InsertOne(t.Context(), d("_id", i))
+				if err != nil || res.Acknowledged {
+					t.Fatalf("acknowledged %+v, %v", res, err)
+				}
+				want = append(want, write{Operation: "insert", Batch: 1, Concern: "w:0", N: -1, NModified: -1})
+			}
+			loud := db.Collection(collection)
+			if n, err := loud.CountDocuments(t.Context(), d()); n != 20 || err != nil {
+				t.Errorf("counted %d, %v; want 20", n, err)
+			}
+			if _, err := loud.DeleteMany(t.Context(), d("_id", d("$lt", 5))); err != nil {
+				t.Error(err)
+			}
+			want = append(want, plain("delete", 1, 5, -1))
+			if err := client.Disconnect(context.Background()); err != nil {
+				t.Error(err)
+			}
+			got := r.writes(t)
+			checkMongoWrites(t, got, want)
+			for i := range got {
+				f := &got[i]
+				if silent := i < 20; f.NoReply != silent || f.Answered == silent || f.Compressor != compressor {
+					t.Errorf("write %d: no reply %v, answered %v, compressor %q", i, f.NoReply, f.Answered, f.Compressor)
+				}
+			}
+		})
+	}
+}
