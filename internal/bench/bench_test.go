@@ -111,6 +111,16 @@ func TestClient_SaysWhatFailed(t *testing.T) {
 	}
 }
 
+func TestAddUp_OverLabels(t *testing.T) {
+	text := "# HELP lost_total x\nlost_total{reason=\"a b\"} 3\nlost_total{reason=\"c\"} 4\nlost_totals 100\nheap 1.5e+03\n"
+	if v, err := addUp(strings.NewReader(text), []string{"lost_total", "heap"}); err != nil || v != 1507 {
+		t.Errorf("the sum is %v, %v", v, err)
+	}
+	if _, err := addUp(strings.NewReader(text), []string{"cold"}); err == nil {
+		t.Error("a metric that is missing was added up")
+	}
+}
+
 func TestGoal_Verdicts(t *testing.T) {
 	for _, c := range []struct {
 		value   Spread

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -119,36 +115,10 @@ func (b *bench) idleHeap(speak string) (Spread, error) {
 		return Spread{}, err
 	}
 	v, err := b.perConnection(p, speak, func() (float64, error) {
-		return gauges("http://"+admin+"/metrics", "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
+		return scrape(admin, "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
 	})
 	if err != nil {
 		return Spread{}, err
 	}
 	return exactly(v, 1), nil
-}
-
-// gauges adds up metrics in the text format of Prometheus.
-func gauges(url string, names ...string) (float64, error) {
-	r, err := http.Get(url)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Body.Close()
-	sum, found := 0.0, 0
-	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-		for _, n := range names {
-			if v, ok := strings.CutPrefix(lines.Text(), n+" "); ok {
-				x, err := strconv.ParseFloat(v, 64)
-				if err != nil {
-					return 0, err
-				}
-				sum += x
-				found++
-			}
-		}
-	}
-	if found != len(names) {
-		return 0, fmt.Errorf("/metrics lacks some of %s", strings.Join(names, ", "))
-	}
-	return sum, nil
 }
