@@ -36,6 +36,7 @@ type conn struct {
 	client, server *socket
 	pump           *pump.Conn
 	stopped        bool
+	unread         bool // the session reads nothing any more, and that was said
 
 	ended [2]bool     // directions whose end was carried out
 	half  atomic.Bool // one of them ended, so the other may not idle for ever

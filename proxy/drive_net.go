@@ -23,7 +23,6 @@ type way struct {
 	dir      wire.Direction
 	src, dst *socket
 	resume   chan struct{} // the line may have room again
-	unread   bool          // the session reads nothing any more; the reader's
 	writing  bool          // a writer runs; guarded by conn.mu
 	vec      [][]byte      // the memory of the writer's list
 }
