@@ -3,6 +3,7 @@
 // span for every write, divided into what the write waited for.
 //
 //	wirewait run --upstream 127.0.0.1:5432 --rtt 80ms
+//	wirewait demo
 //	wirewait decode --protocol postgres --to-server a.bin --to-client b.bin
 //	wirewait version
 package main
@@ -62,7 +63,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Usage:       "delay the wire to a MongoDB or PostgreSQL server, and see what each write waited for",
 		UsageText:   "wirewait COMMAND [FLAGS]",
 		HideVersion: true,
-		Commands:    []*cli.Command{runCommand(), decodeCommand(), versionCommand()},
+		Commands:    []*cli.Command{runCommand(), demoCommand(), decodeCommand(), versionCommand()},
 		Reader:      stdin, Writer: stdout, ErrWriter: stderr,
 		OnUsageError:   usageProblem,
 		ExitErrHandler: func(*cli.Context, error) {}, // run prints and decides

@@ -56,7 +56,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "upstream-ca", Usage: "certificate authority `FILE` (PEM) for verify-full (default: the system's)"},
 		&cli.StringFlag{Name: "upstream-server-name", Usage: "`NAME` in the server's certificate (default: the upstream's host)"},
 
-		&cli.BoolFlag{Name: "statement-text", Usage: "put PostgreSQL statements on spans, with ? for every literal"},
+		&cli.BoolFlag{Name: "statement-text", Usage: "put PostgreSQL statements on spans, with $? for every literal"},
 		&cli.StringFlag{Name: "children", Value: "auto", Usage: "child spans for request, server and reply: auto, always or never"},
 		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics and /healthz, or off"},
 		&cli.StringFlag{Name: "drain", Value: "10s", Usage: "how long a stop waits for what is under way"},

@@ -87,7 +87,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	s.tracer = trace.New(traceQueue, s.exporter)
 	if s.options.admin != "" {
 		if s.admin, err = admin.Start(s.adminConfig()); err != nil {
-			return adminHint(err)
+			return portHint(err, "is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off")
 		}
 	}
 	// The proxy's own context is not ctx: its end would be a stop without
@@ -97,7 +97,7 @@ func (s *service) start(ctx context.Context) (err error) {
 		Text: s.options.text, Seed: s.options.seed, Log: s.log,
 	})
 	if err != nil {
-		return err
+		return portHint(err, "choose another port with --listen (127.0.0.1:0 takes a free one)")
 	}
 	s.proxy.Store(p)
 	return nil
@@ -129,9 +129,10 @@ func (s *service) adminConfig() admin.Config {
 	}
 }
 
-func adminHint(err error) error {
+// portHint adds what to do about a port that is taken.
+func portHint(err error, hint string) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off", err)
+		return fmt.Errorf("%w: %s", err, hint)
 	}
 	return err
 }
