@@ -4,8 +4,9 @@ import "github.com/wirewait/wirewait/wire"
 
 // settler is what the statements so far have led to.
 type settler struct {
-	round []*call // settled, and waiting for the round to end
-	group []*call // those of the round that the end of it commits
+	round   []*call // settled, and waiting for the round to end
+	group   []*call // those of the round that the end of it commits
+	ordinal uint64
 
 	peer   *wire.Peer
 	parent string // traceparent in application_name
@@ -186,12 +187,19 @@ func (s *session) completeRound(tail *wire.Tail, status byte, keep func(*call) b
 			continue
 		case c.void():
 			s.open.Discard(c.x)
-		case c.late:
+			s.free(c)
+			continue
+		}
+		// Exchanges are counted as they are settled: the further results of a
+		// Query come to light when later requests are already open.
+		s.ordinal++
+		c.x.Ordinal = s.ordinal
+		if c.late {
 			for dir := range c.x.Sides {
 				c.x.Sides[dir].Planned = last.x.Sides[dir].Planned
 			}
 			s.open.CompleteWith(c.x, tail)
-		default:
+		} else {
 			s.open.Complete(c.x)
 		}
 		s.free(c)
