@@ -133,6 +133,20 @@ func (l *Line) Due(now wire.Stamp, limit int, vec [][]byte) [][]byte {
 	return vec
 }
 
+// Late reports whether at least n bytes were due by now and wait all the same:
+// the socket in front of the line doesn't take them.
+func (l *Line) Late(now wire.Stamp, n int) bool {
+	if l.bytes < n {
+		return false
+	}
+	for i := l.head; i < len(l.runs) && l.runs[i].due <= now; i++ {
+		if n -= len(l.runs[i].data); n <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Wrote takes n bytes off the front of the line.
 func (l *Line) Wrote(n int) {
 	l.bytes -= n

@@ -36,6 +36,25 @@ func TestLine_WritesWhatIsDueInOrder(t *testing.T) {
 	}
 }
 
+func TestLine_LateBytesAreThoseThatWereDue(t *testing.T) {
+	var l Line
+	l.Push(10, []byte("abcd"))
+	l.Push(20, []byte("efgh"))
+	for _, c := range []struct {
+		now  wire.Stamp
+		n    int
+		late bool
+	}{{9, 1, false}, {10, 4, true}, {10, 5, false}, {19, 5, false}, {20, 5, true}, {20, 8, true}, {20, 9, false}} {
+		if got := l.Late(c.now, c.n); got != c.late {
+			t.Errorf("%d bytes late at %d: %v, want %v", c.n, c.now, got, c.late)
+		}
+	}
+	l.Wrote(6)
+	if !l.Late(20, 2) || l.Late(20, 3) || l.Late(19, 1) {
+		t.Error("what was written is late no more")
+	}
+}
+
 func TestLine_GivesAdoptedBuffersBackOnce(t *testing.T) {
 	var freed int
 	l := Line{Free: func([]byte) { freed++ }}

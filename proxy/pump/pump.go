@@ -25,6 +25,12 @@ import (
 // Assured is how many bytes each direction may hold whatever the others do.
 const Assured = 1 << 20
 
+// backlog is how much may wait although it was due: as much as Linux keeps in
+// front of a socket by default (the last value of tcp_wmem). A peer that is
+// slower than the other one must slow it down, as it would without a proxy;
+// the rest of the line is for bytes on their way.
+const backlog = 4 << 20
+
 // grain is how much is taken from the shared budget at a time.
 const grain = 256 << 10
 
@@ -135,7 +141,7 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 		off += pc.Len
 	}
 	p.direct = r.Direct > 0
-	if !c.room(p) {
+	if !c.room(p, now) {
 		r.Pause, p.paused = true, now
 	}
 	return r
@@ -198,7 +204,7 @@ func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
 	}
 	p.line.Wrote(n)
 	c.departed(p, n, at)
-	return c.room(p) && p.paused != 0
+	return c.room(p, at) && p.paused != 0
 }
 
 func (c *Conn) departed(p *pump, n int, at wire.Stamp) {
@@ -213,7 +219,7 @@ func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) (ok bool, stalled time
 	if p.paused == 0 {
 		return true, 0
 	}
-	if !c.room(p) {
+	if !c.room(p, now) {
 		return false, 0
 	}
 	stalled = time.Duration(now - p.paused)
@@ -288,13 +294,16 @@ func (c *Conn) Close() (lost int) {
 	return lost
 }
 
-// room reports whether the direction may take more bytes, and takes or gives
-// back what that means for the budget.
-func (c *Conn) room(p *pump) bool {
+// room reports whether the direction may take more bytes at now, and takes or
+// gives back what that means for the budget.
+func (c *Conn) room(p *pump, now wire.Stamp) bool {
 	n := p.line.Bytes()
 	if n < Assured {
 		c.giveBack(p)
 		return true
+	}
+	if p.line.Late(now, backlog) {
+		return false
 	}
 	for p.granted-(n-Assured) > 8*grain {
 		p.granted -= grain

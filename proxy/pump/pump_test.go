@@ -293,6 +293,37 @@ func TestConn_StopsReadingWhenFullAndSaysHowLong(t *testing.T) {
 	}
 }
 
+// A peer that reads nothing must not make the line swallow what the other one
+// sends, whatever the budget allows.
+func TestConn_StopsReadingWhenThePeerDoes(t *testing.T) {
+	for _, set := range []inject.Settings{{}, inject.Symmetric(20*time.Millisecond, 0)} {
+		c := newConn(newLineSession(), nil)
+		now, in := 1*ms, 0
+		for !c.Paused(wire.ToServer) {
+			b := make([]byte, 64<<10)
+			b[len(b)-1] = '\n'
+			if r := c.Read(wire.ToServer, b, now, &set); r.Direct > 0 {
+				c.Sent(wire.ToServer, b[:r.Direct], 0, now)
+			}
+			c.Decode(wire.ToServer, b)
+			now += ms / 4 // 256 MB a second: 2.5 MiB are on their way
+			if in += len(b); in > 8<<20 {
+				t.Fatalf("%v: %d bytes in and still reading", set.RTT(), in)
+			}
+		}
+		onTheirWay := int(set.RTT()/2/time.Millisecond) * 4 * (64 << 10)
+		if want := backlog + onTheirWay; in != want {
+			t.Errorf("%v: stopped at %d bytes, want %d", set.RTT(), in, want)
+		}
+		if !c.Wrote(wire.ToServer, onTheirWay+64<<10, now) {
+			t.Errorf("%v: there is room again", set.RTT())
+		}
+		if ok, _ := c.Resume(wire.ToServer, now); !ok {
+			t.Errorf("%v: reading does not go on", set.RTT())
+		}
+	}
+}
+
 func TestConn_DeadSocketSwallowsAndLosesNothingOfTheOtherWay(t *testing.T) {
 	c := newConn(newLineSession(), nil)
 	set := inject.Symmetric(20*time.Millisecond, 0)
