@@ -46,6 +46,9 @@ type call struct {
 	reqEnd, repEnd int64
 }
 
+// extended reports whether it's of the extended query protocol.
+func (c *call) extended() bool { return c.kind == kindPrepare || c.kind == kindExecute }
+
 // item is a step of settling: a call, or, without one, the end of a round.
 type item struct {
 	c              *call

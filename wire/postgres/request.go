@@ -61,11 +61,11 @@ func (s *session) beginRequest(t byte) (*call, tally) {
 			return s.last, tallyOnly
 		}
 	case 'H':
-		if s.last != nil && !s.synced {
+		if s.last != nil && !s.synced && s.last.extended() {
 			return s.last, tallyOnly
 		}
 	case 'd', 'c', 'f':
-		if s.last != nil && !s.copyBoth {
+		if s.last != nil && !s.copyBoth && (s.last.extended() || s.last.kind == kindQuery) {
 			return s.last, tallyCopy
 		}
 	case 'p':

@@ -57,7 +57,7 @@ func (s *session) settleCall(c *call) {
 	}
 	st := s.takeRequest(c)
 	said := s.takeReply(c)
-	if c.copied > 0 && !c.copyBoth {
+	if c.copied > 0 && (c.copyIn || c.result == 0 && !c.copyBoth) {
 		s.open.CountOnly(c.x, wire.ToServer, int(c.copied))
 	}
 	s.describe(c, st, said)
