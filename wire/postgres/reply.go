@@ -79,9 +79,17 @@ func (s *session) answered(t byte) *call {
 		return s.newCall(kindSync)
 	case r.answered:
 		return s.another(r.c)
+	case r.c.kind == kindStartup && !ofStartup(t):
+		// The capture has no reply to the start-up.
+		s.finish(r.c)
+		s.requests.pop()
+		return s.answered(t)
 	}
 	return r.c
 }
+
+// ofStartup reports whether a start-up may be answered by a message of type t.
+func ofStartup(t byte) bool { return t == 'R' || t == 'v' || t == 'K' || t == 'E' }
 
 // newLone makes a call for a reply without a request.
 func (s *session) newLone(t byte) *call {
