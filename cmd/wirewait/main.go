@@ -74,6 +74,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			return &usageError{"wirewait", []string{fmt.Sprintf("unknown command %q: see wirewait --help", c.Args().First())}}
 		},
 	}
+	addCompletion(app)
 	for _, c := range app.Commands {
 		c.OnUsageError = usageProblem
 		c.HideHelpCommand = true
