@@ -166,6 +166,10 @@ type Options struct {
 	// short constant reason ("bson", "compressed_bomb", ...); nil: nobody
 	// counts. It must not call back into the session.
 	Trouble func(reason string)
+	// ChannelBinding is called when a PostgreSQL server offers SCRAM that is
+	// bound to its TLS channel (SCRAM-SHA-256-PLUS); nil: nobody asks. It must
+	// not call back into the session.
+	ChannelBinding func()
 	// MaxOpen bounds the requests that wait for a reply; 0 means 65,536. A
 	// session that exceeds it becomes opaque.
 	MaxOpen int

@@ -8,6 +8,7 @@ const (
 	maxReport  = 16 << 10 // of an ErrorResponse, a NoticeResponse
 	maxTag     = 256
 	maxSetting = 4 << 10 // of a ParameterStatus
+	maxOffer   = 1 << 10 // of an authentication request
 	keepBuffer = 8 << 10 // a larger one isn't kept for the next message
 )
 
@@ -104,6 +105,8 @@ func wanted(dir wire.Direction, kind int32) int {
 		return maxReport
 	case 'S':
 		return maxSetting
+	case 'R':
+		return maxOffer
 	case 'K':
 		return 4
 	}

@@ -139,6 +139,9 @@ func (s *session) readReply(d *decoder, t byte, body []byte, cut bool) {
 		if !s.parameter(&f, body) {
 			return
 		}
+	case 'R':
+		s.offered(body)
+		return
 	case 'K':
 		if len(body) < 4 {
 			err = errBody
@@ -150,6 +153,23 @@ func (s *session) readReply(d *decoder, t byte, body []byte, cut bool) {
 		s.trouble("body")
 	}
 	s.learn(d, f)
+}
+
+// authenticationSASL is the code of the authentication request that lists
+// mechanisms, each ended by a NUL (src/include/libpq/protocol.h, AUTH_REQ_SASL).
+const authenticationSASL = 10
+
+// offered says so if the server offers SCRAM that is bound to the TLS channel.
+func (s *session) offered(body []byte) {
+	if s.options.ChannelBinding == nil || len(body) < 4 || binary.BigEndian.Uint32(body) != authenticationSASL {
+		return
+	}
+	for mechanism := range bytes.SplitSeq(body[4:], []byte{0}) {
+		if string(mechanism) == "SCRAM-SHA-256-PLUS" {
+			s.options.ChannelBinding()
+			return
+		}
+	}
 }
 
 // notReplicated reports whether a notice says that a commit no longer waits for
