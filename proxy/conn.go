@@ -84,12 +84,12 @@ func (c *conn) refuse(nc net.Conn, err error) {
 		return // our own doing
 	}
 	var dial *dialError
-	notice, msg := noticeHandshake, "handshake failed"
-	if errors.As(err, &dial) {
-		p.counts.dialFailed.Add(1)
-		notice, msg = noticeDial, "cannot reach the upstream"
+	if !errors.As(err, &dial) {
+		c.sayTLS(err, nc.RemoteAddr())
+		return
 	}
-	c.link.say(notice, msg, "upstream", c.link.config.Upstream, "error", err)
+	p.counts.dialFailed.Add(1)
+	c.link.say(noticeDial, "cannot reach the upstream", "upstream", c.link.config.Upstream, "error", err)
 }
 
 // say logs something at warning level the first time it happens on the link,
@@ -105,7 +105,7 @@ func (l *Link) say(notice int, msg string, args ...any) {
 func (c *conn) begin(e *established) {
 	p := c.link.proxy
 	session, _ := NewSession(e.protocol, wire.Options{ // the protocol was checked with the link
-		Text: p.config.Text, Inflate: p.inflate, Trouble: p.counts.trouble,
+		Text: p.config.Text, Inflate: p.inflate, Trouble: p.counts.trouble, ChannelBinding: c.unbound(e),
 	})
 	session.Open().Emit = c.emitTo(c.describe(e))
 	c.mu.Lock()

@@ -34,7 +34,9 @@ const (
 	noticeEncrypted = iota
 	noticeMalformed
 	noticeDial
-	noticeHandshake
+	noticeTLSClient
+	noticeTLSUpstream
+	noticeBinding
 	numNotices
 )
 
