@@ -1,10 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race fuzz bench lint interop check
+.PHONY: help build demo test race fuzz soak bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
+# How long the soak takes.
+SOAK ?= 10m
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -23,6 +25,9 @@ race: ## run them with the race detector
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	.ci/fuzz $(FUZZTIME)
+
+soak: ## mixed traffic over changing delays and dropped connections, for SOAK (10m), checksummed
+	go test -race -count=1 -v -timeout 30m ./internal/soak -soak $(SOAK)
 
 bench: ## measure delay errors, overhead and memory beside their baselines
 	go run ./internal/bench
