@@ -23,7 +23,7 @@ func (b *bench) bulk() error {
 		}
 		targets = append(targets, target{untraced, p.Addr, p.pid(), "postgres", relayPostgres})
 	}
-	n := int64(b.pick(1<<30, 128<<20))
+	n := int64(b.pick(512<<20, 128<<20))
 	got, err := b.interleave(b.pick(9, 4), targets, func(target) job { return job{Kind: "stream", Bytes: n} })
 	if err != nil {
 		return err
@@ -85,11 +85,11 @@ func (b *bench) bulkDelayed() error {
 		}
 		targets = append(targets, target{name: toxicBulk, addr: p.Addr})
 	}
-	n := int64(b.pick(3<<30, 512<<20))
-	got, err := b.interleave(b.pick(6, 2), targets, func(t target) job {
+	n := int64(b.pick(2<<30, 512<<20))
+	got, err := b.interleave(b.pick(6, 1), targets, func(t target) job {
 		if t.name == toxicBulk {
 			// Enough that the 32 MiB in its queues hardly count.
-			return job{Kind: "stream", Bytes: int64(b.pick(256<<20, 96<<20))}
+			return job{Kind: "stream", Bytes: int64(b.pick(192<<20, 96<<20))}
 		}
 		return job{Kind: "stream", Bytes: n}
 	})

@@ -71,15 +71,15 @@ type asked struct {
 
 func delays(quick bool) []asked {
 	all := []asked{
-		{500 * time.Microsecond, 8, 150},
-		{1300 * time.Microsecond, 8, 150},
-		{5300 * time.Microsecond, 8, 60},
-		{20 * time.Millisecond, 8, 25},
-		{80 * time.Millisecond, 8, 14},
+		{500 * time.Microsecond, 9, 150},
+		{1300 * time.Microsecond, 9, 150},
+		{5300 * time.Microsecond, 9, 60},
+		{20 * time.Millisecond, 9, 20},
+		{80 * time.Millisecond, 6, 12},
 	}
 	if quick {
 		for i := range all {
-			all[i].rounds, all[i].pings = 3, max(all[i].pings/4, 4)
+			all[i].rounds, all[i].pings = 3, max(all[i].pings/5, 3)
 		}
 	}
 	return all

@@ -133,7 +133,7 @@ func (b *bench) pingpong() error {
 	targets = append(append(targets, more...), relay)
 	writes := 0
 	for _, conns := range []int{1, 16} {
-		got, err := b.interleave(b.pick(40, 6), targets, func(target) job {
+		got, err := b.interleave(b.pick(30, 5), targets, func(target) job {
 			return job{Kind: "ping", Conns: conns, Warm: 30 * time.Millisecond,
 				For: time.Duration(b.pick(120, 60)) * time.Millisecond}
 		})
