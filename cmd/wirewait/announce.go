@@ -10,7 +10,7 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// announce prints what runs: a line per link, one for traces, one for the
+// announce prints what runs: a line per link, one for --tls auto, one for traces, one for the
 // admin server. They go where the log goes, so that standard output is left
 // to spans.
 func (s *service) announce(w io.Writer) {
@@ -25,6 +25,9 @@ func (s *service) announce(w io.Writer) {
 		}
 		fmt.Fprintf(w, "link: %s -> %s, %s, %s, seed %d\n",
 			listen, l.Upstream(), protocol, describeDelay(l.Delay()), s.options.seed)
+	}
+	if s.throwAway != nil {
+		fmt.Fprintf(w, "tls: clients trust %s (sslrootcert, tlsCAFile); it is removed at exit\n", s.throwAway.CAFile)
 	}
 	fmt.Fprintln(w, s.exporter.Describe())
 	if s.admin == nil {

@@ -17,8 +17,8 @@ const completeCommand = "__complete"
 var flagWords = map[string]map[string][]string{
 	"run": {
 		"protocol":     {"mongodb", "postgres", "tcp"},
-		"tls":          {"pass", "decline", "terminate"},
-		"upstream-tls": {"off", "require", "verify-full"},
+		"tls":          {"pass", "decline", "terminate", "auto"},
+		"upstream-tls": tlsModes,
 		"children":     {"auto", "always", "never"},
 		"log-level":    {"debug", "info", "warn", "error"},
 		"admin":        {defaultAdmin, "off"},

@@ -24,14 +24,14 @@ func TestComplete(t *testing.T) {
 		{[]string{"completion", ""}, "bash zsh"},
 		{[]string{"version", ""}, "--help"},
 		{[]string{"run", ""}, "--listen --upstream ..."},
-		{[]string{"run", "--up"}, "--upstream --upstream-tls --upstream-ca --upstream-server-name"},
-		{[]string{"run", "--upstream", "db:5432", "--up"}, "--upstream-tls --upstream-ca --upstream-server-name"},
-		{[]string{"run", "--upstream=db:5432", "--upstream-t"}, "--upstream-tls"},
-		{[]string{"run", "--statement-text", "--tl"}, "--tls --tls-cert --tls-key"},
-		{[]string{"run", "--tls", ""}, "pass decline terminate"},
+		{[]string{"run", "--up"}, "--upstream --upstream-tls --upstream-ca --upstream-server-name --upstream-cert --upstream-key --upstream-tls-direct"},
+		{[]string{"run", "--upstream", "db:5432", "--up"}, "--upstream-tls --upstream-ca --upstream-server-name --upstream-cert --upstream-key --upstream-tls-direct"},
+		{[]string{"run", "--upstream=db:5432", "--upstream-t"}, "--upstream-tls --upstream-tls-direct"},
+		{[]string{"run", "--statement-text", "--tl"}, "--tls --tls-cert --tls-key --tls-client-ca"},
+		{[]string{"run", "--tls", ""}, "pass decline terminate auto"},
 		{[]string{"run", "-tls", "d"}, "decline"},
 		{[]string{"run", "--tls=d"}, "--tls=decline"},
-		{[]string{"run", "--tls", "="}, "pass decline terminate"},
+		{[]string{"run", "--tls", "="}, "pass decline terminate auto"},
 		{[]string{"run", "--tls", "=", "t"}, "terminate"},
 		{[]string{"run", "--tls", "--"}, ""}, // a word belongs here
 		{[]string{"run", "--tls-cert", ""}, ""},
@@ -104,8 +104,8 @@ func TestCompletion_Bash(t *testing.T) {
 	bash, dir := shell(t, "bash"), t.TempDir()
 	evaluated := filepath.Join(dir, "evaluated")
 	tests := []struct{ words, want string }{
-		{"wirewait run --upstream-t", "--upstream-tls"},
-		{"wirewait run --tls ''", "pass decline terminate"},
+		{"wirewait run --upstream-t", "--upstream-tls --upstream-tls-direct"},
+		{"wirewait run --tls ''", "pass decline terminate auto"},
 		{"wirewait run --upstream 127.0.0.1 : 5432 --tls = de", "decline"},
 		{"wirewait run '$(touch " + evaluated + ")' --see", "--seed"},
 	}
@@ -126,8 +126,8 @@ func TestCompletion_Bash(t *testing.T) {
 func TestCompletion_Zsh(t *testing.T) {
 	zsh := shell(t, "zsh")
 	tests := []struct{ words, want string }{
-		{"wirewait run --upstream-t", "-- --upstream-tls"},
-		{"wirewait run --tls ''", "-- pass decline terminate"},
+		{"wirewait run --upstream-t", "-- --upstream-tls --upstream-tls-direct"},
+		{"wirewait run --tls ''", "-- pass decline terminate auto"},
 		{"wirewait run --tls=de", "-- --tls=decline"},
 		{"wirewait run --tls-cert ''", "files"},
 	}

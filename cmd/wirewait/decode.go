@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -58,37 +60,82 @@ func decode(c *cli.Context) error {
 	return errors.Join(err, out.Flush())
 }
 
-// decodeFiles reads the request stream whole and then the replies, so that no
-// reply is seen before its request, whatever the times of the capture were.
+// decodeFiles reads the request stream and then the replies, so that no reply
+// is seen before its request, whatever the times of the capture were.
+//
+// Only whole messages are read: what remains of either stream is trailing. Where
+// they end is found out first, with sessions whose exchanges nobody looks at, so
+// that no byte counts twice and one stream's broken end leaves the other readable.
 func decodeFiles(protocol wire.Protocol, names [2]string, text bool, stdin io.Reader, out io.Writer) error {
-	var files [2]io.Reader
+	var streams [2]stream
+	var failed error
 	for dir, name := range names {
-		switch name {
-		case "":
-		case "-":
-			files[dir] = stdin
-		default:
-			f, err := os.Open(name)
-			if err != nil {
+		s, err := openStream(name, stdin)
+		if s.ReadSeeker == nil && err != nil {
+			return fmt.Errorf("wirewait decode: %w", err)
+		}
+		defer s.close()
+		failed = errors.Join(failed, err)
+		streams[dir] = s
+	}
+	var d *decoder
+	for _, probe := range []bool{true, true, false} {
+		to := out
+		if probe {
+			to = io.Discard
+		}
+		var err error
+		if d, err = newDecoder(protocol, text, to); err != nil {
+			return err
+		}
+		for dir := range streams {
+			if err := d.feed(wire.Direction(dir), &streams[dir]); err != nil {
 				return fmt.Errorf("wirewait decode: %w", err)
 			}
-			defer f.Close()
-			files[dir] = f
+			if n := &streams[dir]; d.whole[dir] < n.use {
+				n.use = d.whole[dir]
+				if probe {
+					break // the other stream, only after this one without its end
+				}
+			}
 		}
 	}
-	d, err := newDecoder(protocol, text, out)
-	if err != nil {
+	if err := d.end(streams[0].size - streams[0].use + streams[1].size - streams[1].use); err != nil {
 		return err
 	}
-	for dir, f := range files {
-		if f == nil {
-			continue
-		}
-		if err := d.feed(wire.Direction(dir), f); err != nil {
-			return errors.Join(fmt.Errorf("wirewait decode: %w", err), d.end())
-		}
+	if failed != nil {
+		return fmt.Errorf("wirewait decode: %w", failed)
 	}
-	return d.end()
+	return nil
+}
+
+// stream is one direction's bytes.
+type stream struct {
+	io.ReadSeeker
+	size, use int64 // all bytes, and those of whole messages
+	close     func() error
+}
+
+// openStream opens a file, or reads standard input whole: it can't be read
+// twice. If that fails half-way, what came is there beside the error.
+func openStream(name string, stdin io.Reader) (stream, error) {
+	switch name {
+	case "":
+		return stream{ReadSeeker: strings.NewReader(""), close: func() error { return nil }}, nil
+	case "-":
+		b, err := io.ReadAll(stdin)
+		return stream{bytes.NewReader(b), int64(len(b)), int64(len(b)), func() error { return nil }}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return stream{}, err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		f.Close()
+		return stream{}, err
+	}
+	return stream{f, size, size, f.Close}, nil
 }
 
 // maxExchanges may be open at a time: all that a capture has, as its replies are
@@ -104,8 +151,7 @@ type decoder struct {
 	pieces  []wire.Piece
 
 	messages  [2]int
-	partial   [2]int64 // bytes so far of a message that isn't whole
-	opaque    int64
+	whole     [2]int64 // where the last whole message ended
 	undecoded int
 }
 
@@ -125,15 +171,19 @@ func newDecoder(protocol wire.Protocol, text bool, out io.Writer) (*decoder, err
 
 // feed hands a direction's bytes to the session as a proxy would, 64 KiB at a
 // time, and has them leave at once.
-func (d *decoder) feed(dir wire.Direction, r io.Reader) error {
+func (d *decoder) feed(dir wire.Direction, s *stream) error {
+	if _, err := s.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	r := io.LimitReader(s, s.use)
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := io.ReadFull(r, buf)
+		n, err := r.Read(buf)
 		if n > 0 {
 			d.take(dir, buf[:n])
 		}
 		switch {
-		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err
@@ -144,35 +194,27 @@ func (d *decoder) feed(dir wire.Direction, r io.Reader) error {
 func (d *decoder) take(dir wire.Direction, b []byte) {
 	d.stamp++
 	d.pieces = d.session.Frame(dir, b, d.stamp, d.pieces[:0])
+	at := d.offset[dir]
 	for i := range d.pieces {
-		d.count(dir, &d.pieces[i])
+		p := &d.pieces[i]
+		at += int64(p.Len)
+		if p.Last && !p.Opaque {
+			d.messages[dir]++
+			d.whole[dir] = at
+		}
 	}
 	d.session.Decode(dir, b, d.pieces)
-	d.offset[dir] += int64(len(b))
-	d.session.Open().Departed(dir, d.offset[dir], d.stamp)
-}
-
-// count keeps messages and stray bytes apart. A message that turned out to be
-// none leaves its first bytes in partial.
-func (d *decoder) count(dir wire.Direction, p *wire.Piece) {
-	switch {
-	case p.Opaque:
-		d.opaque += int64(p.Len)
-	case p.Last:
-		d.messages[dir]++
-		d.partial[dir] = 0
-	default:
-		d.partial[dir] += int64(p.Len)
-	}
+	d.offset[dir] = at
+	d.session.Open().Departed(dir, at, d.stamp)
 }
 
 // end finishes what waits and prints the summary.
-func (d *decoder) end() error {
+func (d *decoder) end(trailing int64) error {
 	d.session.End()
 	return d.list.end(summary{
 		MessagesToServer: d.messages[wire.ToServer],
 		MessagesToClient: d.messages[wire.ToClient],
 		Undecoded:        d.undecoded,
-		TrailingBytes:    d.opaque + d.partial[wire.ToServer] + d.partial[wire.ToClient],
+		TrailingBytes:    trailing,
 	})
 }

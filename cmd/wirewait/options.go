@@ -22,6 +22,7 @@ import (
 type runOptions struct {
 	link     proxy.LinkConfig
 	seed     uint64
+	auto     bool // --tls auto
 	text     wire.TextMode
 	children otlp.Children
 	admin    string // empty: off
@@ -32,7 +33,8 @@ type runOptions struct {
 // reader reads flags and gathers what is wrong with them.
 type reader struct {
 	*cli.Context
-	problems []string
+	problems  []string
+	throwAway bool // --tls auto
 }
 
 func (r *reader) problem(format string, args ...any) {
@@ -55,6 +57,7 @@ func parseRun(c *cli.Context) (runOptions, error) {
 		admin:    r.admin(),
 		drain:    r.duration("drain"),
 	}
+	o.auto = r.throwAway
 	if r.Bool("statement-text") {
 		o.text = wire.TextSanitised
 	}
@@ -203,45 +206,5 @@ func (r *reader) checkJitter(s *inject.Settings, jitter time.Duration) {
 				jitter, strings.ReplaceAll(wire.Direction(dir).String(), "_", " "), d.Base)
 			return
 		}
-	}
-}
-
-func (r *reader) tls() proxy.TLSConfig {
-	c := proxy.TLSConfig{
-		Client: r.String("tls"), Cert: r.String("tls-cert"), Key: r.String("tls-key"),
-		Server: r.choice("upstream-tls", "", "off", "require", "verify-full"),
-		CA:     r.String("upstream-ca"), ServerName: r.String("upstream-server-name"),
-	}
-	files := c.Cert != "" || c.Key != ""
-	switch {
-	case c.Client == "" && files:
-		c.Client = "terminate"
-	case c.Client != "terminate" && files:
-		r.problem("--tls-cert and --tls-key are for --tls terminate: leave them out, or --tls %s", c.Client)
-	}
-	switch c.Client {
-	case "", "pass", "decline", "terminate":
-	default:
-		r.problem("--tls %q: use pass, decline or terminate", c.Client)
-	}
-	r.checkTLS(&c)
-	return c
-}
-
-func (r *reader) checkTLS(c *proxy.TLSConfig) {
-	encrypted := c.Server != "" && c.Server != "off"
-	switch {
-	case c.Client == "terminate" && (c.Cert == "" || c.Key == ""):
-		r.problem("--tls terminate needs a certificate and its key: give both --tls-cert and --tls-key")
-	case c.Client == "decline" && r.IsSet("protocol") && r.String("protocol") != "postgres":
-		r.problem("--tls decline answers PostgreSQL's requests for TLS: it has no meaning for %s", r.String("protocol"))
-	case encrypted && (c.Client == "" || c.Client == "pass"):
-		r.problem("--upstream-tls %s with --tls pass would encrypt twice: add --tls decline, or --tls-cert and --tls-key", c.Server)
-	}
-	if c.CA != "" && c.Server != "verify-full" {
-		r.problem("--upstream-ca is for --upstream-tls verify-full: add that, or leave it out")
-	}
-	if c.ServerName != "" && !encrypted {
-		r.problem("--upstream-server-name is for --upstream-tls: add that, or leave it out")
 	}
 }

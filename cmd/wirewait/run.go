@@ -37,7 +37,7 @@ func runCommand() *cli.Command {
 // runFlags are strings where a bad value shall be reported together with all
 // other problems, in our words.
 func runFlags() []cli.Flag {
-	return []cli.Flag{
+	flags := []cli.Flag{
 		&cli.StringFlag{Name: "listen", Value: defaultListen, Usage: "where clients connect: `HOST:PORT` or unix:/path"},
 		&cli.StringFlag{Name: "upstream", Usage: "the server: `HOST:PORT` or unix:/path"},
 		&cli.StringFlag{Name: "protocol", Usage: "mongodb, postgres or tcp (default: detected for each connection)"},
@@ -48,18 +48,13 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "jitter", Usage: "how much each one-way delay varies, uniformly and both ways", DefaultText: "0s"},
 		&cli.BoolFlag{Name: "connect", Value: true, Usage: "connecting costs what it would: a round trip before the first byte"},
 		&cli.StringFlag{Name: "seed", Usage: "`NUMBER` that repeats the jitter of an earlier run (default: another each time)"},
-
-		&cli.StringFlag{Name: "tls", Usage: "pass encrypted bytes unread, decline PostgreSQL's TLS, or terminate it", DefaultText: "pass"},
-		&cli.StringFlag{Name: "tls-cert", Usage: "certificate `FILE` (PEM) for clients; means --tls terminate"},
-		&cli.StringFlag{Name: "tls-key", Usage: "its private key `FILE` (PEM)"},
-		&cli.StringFlag{Name: "upstream-tls", Usage: "TLS to the server: off, require or verify-full", DefaultText: "off"},
-		&cli.StringFlag{Name: "upstream-ca", Usage: "certificate authority `FILE` (PEM) for verify-full (default: the system's)"},
-		&cli.StringFlag{Name: "upstream-server-name", Usage: "`NAME` in the server's certificate (default: the upstream's host)"},
-
+	}
+	flags = append(flags, tlsFlags()...)
+	return append(flags,
 		&cli.BoolFlag{Name: "statement-text", Usage: "put PostgreSQL statements on spans, with $? for every literal"},
 		&cli.StringFlag{Name: "children", Value: "auto", Usage: "child spans for request, server and reply: auto, always or never"},
 		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics and /healthz, or off"},
 		&cli.StringFlag{Name: "drain", Value: "10s", Usage: "how long a stop waits for what is under way"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
-	}
+	)
 }

@@ -29,13 +29,14 @@ const flushTime = 5 * time.Second
 
 // service is what runs between start and stop.
 type service struct {
-	options  runOptions
-	log      *slog.Logger
-	exporter *otlp.Exporter
-	tracer   *trace.Tracer
-	proxy    atomic.Pointer[proxy.Proxy] // nil until it has started
-	admin    *admin.Server               // nil: off
-	stopping atomic.Bool
+	options   runOptions
+	log       *slog.Logger
+	exporter  *otlp.Exporter
+	tracer    *trace.Tracer
+	proxy     atomic.Pointer[proxy.Proxy] // nil until it has started
+	admin     *admin.Server               // nil: off
+	throwAway *proxy.ThrowAway            // nil: not --tls auto
+	stopping  atomic.Bool
 }
 
 // serve runs a link until ctx ends or a signal asks to stop. It returns nil
@@ -88,6 +89,11 @@ func (s *service) start(ctx context.Context) (err error) {
 	if s.options.admin != "" {
 		if s.admin, err = admin.Start(s.adminConfig()); err != nil {
 			return portHint(err, "is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off")
+		}
+	}
+	if s.options.auto {
+		if err = s.makeThrowAway(); err != nil {
+			return err
 		}
 	}
 	// The proxy's own context is not ctx: its end would be a stop without
@@ -147,6 +153,11 @@ func (s *service) stop(atOnce context.Context) {
 			s.log.Warn("stopped before everything had ended", "error", err)
 		}
 		cancel()
+	}
+	if s.throwAway != nil {
+		if err := s.throwAway.Remove(); err != nil {
+			s.log.Warn("a file stays behind", "error", err)
+		}
 	}
 	if s.tracer != nil {
 		s.tracer.Close()
