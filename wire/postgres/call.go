@@ -54,7 +54,6 @@ type item struct {
 	c              *call
 	tail           *wire.Tail // of the Sync that ended the round
 	reqEnd, repEnd int64
-	over           bool // the end of everything: no ReadyForQuery
 }
 
 func (s *session) newCall(k kind) *call {

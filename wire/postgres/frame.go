@@ -41,9 +41,17 @@ type framer struct {
 // Frame implements wire.Session.
 func (s *session) Frame(dir wire.Direction, b []byte, now wire.Stamp, pieces []wire.Piece) []wire.Piece {
 	f := &s.framers[dir]
-	for len(b) > 0 && (!s.closed() || s.answersStill(dir)) {
+	for len(b) > 0 && !s.closed() {
 		p := s.frameOne(dir, f, b, now)
 		if p.Len == 0 { // closed meanwhile
+			break
+		}
+		pieces = append(pieces, p)
+		b = b[p.Len:]
+	}
+	for len(b) > 0 && s.answersStill(dir) {
+		p, ok := s.frameAnswer(f, b, now)
+		if !ok {
 			break
 		}
 		pieces = append(pieces, p)

@@ -53,25 +53,73 @@ func FuzzSession(f *testing.F) {
 		if len(steps) > 64 || len(data) > 8<<10 {
 			return
 		}
-		var want string
-		for i, o := range orders()[:3] {
-			p := newPlayer(t, wire.Options{Text: wire.TextSanitised, MaxOpen: 64})
-			o.feed(p, steps)
-			err := p.s.Opaque()
-			p.s.End()
-			p.s.End()
-			if n := p.s.Open().Len(); n != 0 {
-				t.Fatalf("%s: %d exchanges were never emitted", o.name, n)
-			}
-			got := fulls(p.got)
-			if err != nil {
-				got += err.Error()
-			}
-			if i == 0 {
-				want = got
-			} else if got != want {
-				t.Fatalf("%s:\n%s\nas sent:\n%s", o.name, got, want)
-			}
+		checkConversation(t, steps)
+	})
+}
+
+func checkConversation(t *testing.T, steps []step) {
+	t.Helper()
+	var want string
+	for i, o := range orders()[:3] {
+		p := newPlayer(t, wire.Options{Text: wire.TextSanitised, MaxOpen: 64})
+		o.feed(p, steps)
+		err := p.s.Opaque()
+		p.s.End()
+		p.s.End()
+		if n := p.s.Open().Len(); n != 0 {
+			t.Fatalf("%s: %d exchanges were never emitted", o.name, n)
 		}
+		got := fulls(p.got)
+		if err != nil {
+			got += err.Error()
+		}
+		if i == 0 {
+			want = got
+		} else if got != want {
+			t.Fatalf("%s:\n%s\nas sent:\n%s", o.name, got, want)
+		}
+	}
+}
+
+// alphabet is what FuzzConversation makes its conversations of: whole messages,
+// so that it gets further than bytes at random do.
+var alphabet = [2][][]byte{
+	{
+		query("INSERT INTO t VALUES (1)"), query("BEGIN"), query("COMMIT"), query("SELECT 1; DELETE FROM t; SET LOCAL synchronous_commit = off"),
+		query("COPY t FROM STDIN"), query(""), query("ROLLBACK TO a"), query("SAVEPOINT a"), query("DISCARD ALL"), query("EXECUTE a"),
+		parse("", "INSERT INTO t VALUES ($1)"), parse("a", "SELECT 1"), bind("", ""), bind("p", "a"), describe("S", "a"), describe("P", ""),
+		closeMsg("S", "a"), closeMsg("P", "p"), execute(""), execute("p"), sync(), sync(), flush(), msg('d', 'x', 'y'), msg('c'), msg('f', 0),
+		msg('F', 0, 0, 0, 1), msg('p', 'x', 0), msg('X'), pbe("UPDATE t SET a = 1"), pbe("COMMIT"), {'Q', 0, 0}, {0, 0, 0, 'x', 0},
+		startupPacket(version30, "user", "ann", "application_name", "x"), packet(codeSSL), packet(codeCancel, 1, 2, 3, 4, 5, 6, 7, 8),
+	},
+	{
+		tag("INSERT 0 1"), tag("BEGIN"), tag("COMMIT"), tag("ROLLBACK"), tag("SET"), tag("SELECT 1"), tag(""), msg('I'), msg('s'),
+		refused("23505"), fatal("57P01"), ready('I'), ready('I'), ready('T'), ready('E'), msg('1'), msg('2'), msg('3'), msg('n'), msg('t', 0, 0),
+		columns(), datum(), msg('G', 0, 0, 0), msg('H', 0, 0, 0), msg('W', 0, 0, 0), msg('d', 'x'), msg('c'), msg('V', 0, 0, 0, 0),
+		notice("WARNING", "01000", "SyncRepWaitForLSN"), notice("NOTICE", "00000", "x"), msg('A', 0, 0, 0, 1, 0, 0),
+		parameter("application_name", "y"), parameter("standard_conforming_strings", "off"), authOK(), keyData(3), {'N'}, {'Z', 0, 0}, parsedBound(),
+	},
+}
+
+// FuzzConversation is FuzzSession with whole messages: a byte is one of the
+// client's, or, from 128 on, of the server's.
+func FuzzConversation(f *testing.F) {
+	f.Add([]byte{10, 12, 18, 20, 165, 128, 139})
+	f.Add([]byte{4, 150, 23, 20, 24, 128, 139})
+	f.Add([]byte{29, 29, 0, 20, 137, 139, 3, 133, 132, 139})
+	f.Add([]byte{34, 163, 33, 161, 139, 0, 128, 139})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 400 {
+			return
+		}
+		steps := hello()
+		if len(data) > 0 && data[0]%4 == 0 {
+			steps = nil
+		}
+		for _, b := range data {
+			dir := wire.Direction(b >> 7)
+			steps = append(steps, step{dir, alphabet[dir][int(b&127)%len(alphabet[dir])]})
+		}
+		checkConversation(t, steps)
 	})
 }

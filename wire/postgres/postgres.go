@@ -152,5 +152,5 @@ func (s *session) leave() {
 	}
 	s.framers[wire.ToServer].c, s.framers[wire.ToClient].c = nil, nil
 	s.active, s.building, s.last = nil, nil, nil
-	s.ready.push(item{reqEnd: s.framers[wire.ToServer].off, repEnd: s.framers[wire.ToClient].off, over: true})
+	s.ready.push(item{reqEnd: s.framers[wire.ToServer].off, repEnd: s.framers[wire.ToClient].off})
 }

@@ -205,7 +205,8 @@ func (s *session) endReady(c *call, end int64, now wire.Stamp) {
 			}
 			s.endUnanswered(r.c, end)
 		}
-	} else if c != nil && c.kind == kindStartup {
+	}
+	if c != nil && c.kind == kindStartup {
 		s.endUnanswered(c, end)
 	}
 	if by.tail != nil {
@@ -245,8 +246,9 @@ func (s *session) expectsReady() bool {
 // endRound lets what was finished be settled. by is the request that
 // ReadyForQuery answered, if it did.
 func (s *session) endRound(by request, end int64) {
-	a := s.active
-	if a != nil && !a.finished && (a.further || a.kind == kindLone || a.kind == kindSync) {
+	// What is not among the requests will find no other end.
+	r := s.head()
+	if a := s.active; a != nil && !a.finished && a != s.building && (r == nil || r.c != a) {
 		s.finish(a)
 	}
 	if s.last != nil && s.last.finished {

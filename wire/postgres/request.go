@@ -119,7 +119,7 @@ func (s *session) endStartup(c *call, end int64) {
 	s.open.Mark(c.x, wire.ToServer, end)
 	if c.kind == kindCancel {
 		s.finish(c)
-		s.ready.push(item{reqEnd: end, repEnd: s.framers[wire.ToClient].off, over: true})
+		s.endRound(request{end: end}, s.framers[wire.ToClient].off)
 		return
 	}
 	s.last = c

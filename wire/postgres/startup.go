@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/wirewait/wirewait/wire"
@@ -99,9 +100,11 @@ func readStartup(raw []byte) (code uint32, ok bool, err error) {
 }
 
 // answersStill reports whether the answer to a request for encryption is still
-// to come, although the client has shown what it will be.
+// to come, although the client has shown what it will be: its stream is
+// encrypted by now.
 func (s *session) answersStill(dir wire.Direction) bool {
-	return dir == wire.ToClient && !s.ended && s.asked.len() > 0
+	return dir == wire.ToClient && !s.ended && s.asked.len() > 0 && s.framers[dir].have == 0 &&
+		errors.Is(s.err, wire.ErrEncrypted)
 }
 
 // frameAnswer takes the one-byte answer to a request for encryption, if b
@@ -169,6 +172,7 @@ func (s *session) guessAnswer(f *framer, b []byte, now wire.Stamp) (wire.Piece, 
 	f.have = 0
 	if c == 'S' {
 		s.encrypted(f, c)
+		return wire.Piece{}, false
 	}
-	return wire.Piece{}, false
+	return s.guessAnswer(f, b, now)
 }
