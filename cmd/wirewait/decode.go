@@ -2,12 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -70,37 +67,26 @@ func decodeFiles(protocol wire.Protocol, names [2]string, text bool, stdin io.Re
 	var streams [2]stream
 	var failed error
 	for dir, name := range names {
-		s, err := openStream(name, stdin)
-		if s.ReadSeeker == nil && err != nil {
+		var err error
+		streams[dir], err = openStream(name, stdin)
+		defer streams[dir].close()
+		if err != nil && streams[dir].size == 0 {
 			return fmt.Errorf("wirewait decode: %w", err)
 		}
-		defer s.close()
 		failed = errors.Join(failed, err)
-		streams[dir] = s
 	}
-	var d *decoder
-	for _, probe := range []bool{true, true, false} {
-		to := out
-		if probe {
-			to = io.Discard
-		}
-		var err error
-		if d, err = newDecoder(protocol, text, to); err != nil {
+	for dir := range streams { // the second after the first, without its end
+		probe, err := decodeStreams(protocol, text, streams[:dir+1], nil)
+		if err != nil {
 			return err
 		}
-		for dir := range streams {
-			if err := d.feed(wire.Direction(dir), &streams[dir]); err != nil {
-				return fmt.Errorf("wirewait decode: %w", err)
-			}
-			if n := &streams[dir]; d.whole[dir] < n.use {
-				n.use = d.whole[dir]
-				if probe {
-					break // the other stream, only after this one without its end
-				}
-			}
-		}
+		streams[dir].use = probe.whole[dir]
 	}
-	if err := d.end(streams[0].size - streams[0].use + streams[1].size - streams[1].use); err != nil {
+	d, err := decodeStreams(protocol, text, streams[:], out)
+	if err != nil {
+		return err
+	}
+	if err := d.end(streams[0].trailing() + streams[1].trailing()); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -109,33 +95,19 @@ func decodeFiles(protocol wire.Protocol, names [2]string, text bool, stdin io.Re
 	return nil
 }
 
-// stream is one direction's bytes.
-type stream struct {
-	io.ReadSeeker
-	size, use int64 // all bytes, and those of whole messages
-	close     func() error
-}
-
-// openStream opens a file, or reads standard input whole: it can't be read
-// twice. If that fails half-way, what came is there beside the error.
-func openStream(name string, stdin io.Reader) (stream, error) {
-	switch name {
-	case "":
-		return stream{ReadSeeker: strings.NewReader(""), close: func() error { return nil }}, nil
-	case "-":
-		b, err := io.ReadAll(stdin)
-		return stream{bytes.NewReader(b), int64(len(b)), int64(len(b)), func() error { return nil }}, err
-	}
-	f, err := os.Open(name)
+// decodeStreams feeds a session all that is to be read. Without out nothing is
+// printed.
+func decodeStreams(protocol wire.Protocol, text bool, streams []stream, out io.Writer) (*decoder, error) {
+	d, err := newDecoder(protocol, text, out)
 	if err != nil {
-		return stream{}, err
+		return nil, err
 	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		f.Close()
-		return stream{}, err
+	for dir := range streams {
+		if err := d.feed(wire.Direction(dir), &streams[dir]); err != nil {
+			return nil, fmt.Errorf("wirewait decode: %w", err)
+		}
 	}
-	return stream{f, size, size, f.Close}, nil
+	return d, nil
 }
 
 // maxExchanges may be open at a time: all that a capture has, as its replies are
@@ -145,7 +117,7 @@ const maxExchanges = 1 << 28
 // decoder feeds a session and counts what it says.
 type decoder struct {
 	session wire.Session
-	list    *list
+	list    *list // nil: nothing is printed
 	stamp   wire.Stamp
 	offset  [2]int64
 	pieces  []wire.Piece
@@ -156,7 +128,7 @@ type decoder struct {
 }
 
 func newDecoder(protocol wire.Protocol, text bool, out io.Writer) (*decoder, error) {
-	d := &decoder{list: newList(protocol, out)}
+	d := &decoder{}
 	o := wire.Options{Trouble: func(string) { d.undecoded++ }, MaxOpen: maxExchanges}
 	if text {
 		o.Text = wire.TextRaw
@@ -165,7 +137,10 @@ func newDecoder(protocol wire.Protocol, text bool, out io.Writer) (*decoder, err
 	if d.session, err = proxy.NewSession(protocol, o); err != nil {
 		return nil, err
 	}
-	d.session.Open().Emit = d.list.add
+	if out != nil {
+		d.list = newList(protocol, out)
+		d.session.Open().Emit = d.list.add
+	}
 	return d, nil
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -63,12 +65,20 @@ func TestDecode_AnyCut(t *testing.T) {
 			if err := os.WriteFile(cut, whole[:n], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, sum := decodeLines(t, "--protocol", protocol, "--to-server", cut)
+			lines, sum := decodeLines(t, "--protocol", protocol, "--to-server", cut)
 			if sum.MessagesToServer < messages || sum.MessagesToServer > messages+1 {
 				t.Fatalf("%s cut at %d: %d messages after %d", name, n, sum.MessagesToServer, messages)
 			}
 			if whole := sum.MessagesToServer > messages; whole && sum.TrailingBytes != 0 {
 				t.Errorf("%s cut at %d, a message's end: %d trailing bytes", name, n, sum.TrailingBytes)
+			}
+			var counted int64
+			for _, l := range lines {
+				counted += l.BytesToServer
+			}
+			// Some of PostgreSQL's messages (Terminate) belong to no exchange.
+			if rest := int64(n) - sum.TrailingBytes - counted; rest < 0 || rest > 0 && protocol == "mongodb" {
+				t.Errorf("%s cut at %d: %d bytes in exchanges and %d trailing", name, n, counted, sum.TrailingBytes)
 			}
 			messages = sum.MessagesToServer
 			trailed = trailed || sum.TrailingBytes > 0
@@ -88,6 +98,28 @@ func TestDecode_GarbageIsTrailing(t *testing.T) {
 		lines, sum := decodeLines(t, "--protocol", protocol, "--to-server", garbage, "--to-client", garbage)
 		if len(lines) != 0 || sum.TrailingBytes != 200_000 || sum.MessagesToServer+sum.MessagesToClient != 0 {
 			t.Errorf("%s: %d exchanges, %+v", protocol, len(lines), sum)
+		}
+	}
+}
+
+// TestDecode_BrokenEndLeavesTheOtherStream: replies are read although the
+// requests end in garbage.
+func TestDecode_BrokenEndLeavesTheOtherStream(t *testing.T) {
+	tests := []struct{ protocol, name string }{{"mongodb", "ferretdb-pymongo.1"}, {"postgres", "pgbench-simple.1"}}
+	for _, tt := range tests {
+		requests, err := os.ReadFile(own(tt.name + ".c2s.bin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := filepath.Join(t.TempDir(), "broken.bin")
+		if err := os.WriteFile(broken, append(requests, bytes.Repeat([]byte{0xff}, 100)...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		whole, want := decodeLines(t, "--protocol", tt.protocol, "--to-server", own(tt.name+".c2s.bin"), "--to-client", own(tt.name+".s2c.bin"))
+		lines, got := decodeLines(t, "--protocol", tt.protocol, "--to-server", broken, "--to-client", own(tt.name+".s2c.bin"))
+		want.TrailingBytes += 100
+		if got != want || !reflect.DeepEqual(lines, whole) {
+			t.Errorf("%s: %+v with a broken end, want %+v and the same exchanges", tt.name, got, want)
 		}
 	}
 }
@@ -121,7 +153,19 @@ func TestDecode_FailsWhereItCannotReadOrWrite(t *testing.T) {
 	if code := run(t.Context(), args, iotest.ErrReader(errors.New("disk on fire")), &out, &errs); code != exitFailure {
 		t.Errorf("exit %d for input that fails, want %d", code, exitFailure)
 	}
-	if !strings.Contains(errs.String(), "disk on fire") || !strings.Contains(out.String(), `"summary"`) {
+	if !strings.Contains(errs.String(), "disk on fire") {
+		t.Errorf("stderr %q: want the cause", errs.String())
+	}
+	errs.Reset()
+	requests, err := os.ReadFile(own("stub-libmongo-client-legacy.c2s.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := io.MultiReader(bytes.NewReader(requests), iotest.ErrReader(errors.New("disk on fire")))
+	if code := run(t.Context(), args, half, &out, &errs); code != exitFailure {
+		t.Errorf("exit %d for input that fails half-way, want %d", code, exitFailure)
+	}
+	if !strings.Contains(errs.String(), "disk on fire") || !strings.Contains(out.String(), `"messages_to_server":25`) {
 		t.Errorf("stderr %q, stdout %q: want the cause, and what could be read", errs.String(), out.String())
 	}
 	args[len(args)-1] = own("stub-libmongo-client-legacy.c2s.bin")
