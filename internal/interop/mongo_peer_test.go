@@ -57,8 +57,8 @@ func peerSteps() []step {
 			err = cursor.All(ctx, &all)
 			return fmt.Sprint(len(all), all), err
 		}, nil},
-		{"15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
-			return c.InsertOne(ctx, d("_id", "big", "a", blob(1), "b", blob(2), "c", blob(3)))
+		{"5 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.InsertOne(ctx, d("_id", "big", "a", blob(1)))
 		}, []write{plain("insert", 1, 1, -1)}},
 	}
 }

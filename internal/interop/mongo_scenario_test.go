@@ -94,7 +94,7 @@ func d(pairs ...any) bson.D {
 }
 
 func steps() []step {
-	return append(append(insertSteps(), changeSteps()...), readSteps()...)
+	return append(append(insertSteps(), changeSteps()...), lastSteps()...)
 }
 
 func insertSteps() []step {
@@ -127,17 +127,7 @@ func insertSteps() []step {
 			plain("insert", 2, 2, -1), plain("update", 2, 2, 2),
 			plain("update", 1, 75, 75), plain("delete", 1, 1, -1),
 		}},
-		{"15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
-			return c.InsertOne(ctx, d("_id", "big", "a", blob(1), "b", blob(2), "c", blob(3)))
-		}, []write{plain("insert", 1, 1, -1)}},
 	}
-}
-
-// blob is 5 MB that no compressor and no mistake can shrink.
-func blob(seed byte) []byte {
-	b := make([]byte, 5_000_000)
-	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
-	return b
 }
 
 func changeSteps() []step {
@@ -183,7 +173,7 @@ func changeSteps() []step {
 	}
 }
 
-func readSteps() []step {
+func lastSteps() []step {
 	return []step{
 		{"find in small batches", func(ctx context.Context, c *mongo.Collection) (any, error) {
 			cursor, err := c.Find(ctx, d("_id", d("$lt", 400)), options.Find().SetBatchSize(50).SetSort(d("_id", 1)))
@@ -193,10 +183,6 @@ func readSteps() []step {
 			var all []bson.D
 			err = cursor.All(ctx, &all)
 			return fmt.Sprint(len(all), all), err
-		}, nil},
-		{"find 15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
-			raw, err := c.FindOne(ctx, d("_id", "big")).Raw()
-			return fmt.Sprintf("%d bytes %x", len(raw), sha256.Sum256(raw)), err
 		}, nil},
 		{"aggregate", func(ctx context.Context, c *mongo.Collection) (any, error) {
 			cursor, err := c.Aggregate(ctx, bson.A{d("$match", d("item", "pen")), d("$group", d("_id", nil, "n", d("$sum", 1)))})
@@ -210,8 +196,23 @@ func readSteps() []step {
 		{"count", func(ctx context.Context, c *mongo.Collection) (any, error) {
 			return c.CountDocuments(ctx, d())
 		}, nil},
+		// Last: FerretDB reads a collection through for an update.
+		{"15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			return c.InsertOne(ctx, d("_id", "big", "a", blob(1), "b", blob(2), "c", blob(3)))
+		}, []write{plain("insert", 1, 1, -1)}},
+		{"find 15 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			raw, err := c.FindOne(ctx, d("_id", "big")).Raw()
+			return fmt.Sprintf("%d bytes %x", len(raw), sha256.Sum256(raw)), err
+		}, nil},
 		{"no such command", func(ctx context.Context, c *mongo.Collection) (any, error) {
 			return nil, c.Database().RunCommand(ctx, d("whatIsThis", 1)).Err()
 		}, nil},
 	}
+}
+
+// blob is 5 MB that no compressor and no mistake can shrink.
+func blob(seed byte) []byte {
+	b := make([]byte, 5_000_000)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
 }

@@ -31,7 +31,7 @@ with_pip() {
 }
 
 with_maven() {
-	mvn -q -B -ntp -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2/lib"
+	mvn -q -B -ntp -Dstyle.color=never -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2/lib"
 }
 
 install() { # directory, function, files that say what is wanted

@@ -1,0 +1,221 @@
+package mongodb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// rtt and jitter of the link that every client is run over.
+const (
+	rtt    = 5 * time.Millisecond
+	jitter = time.Millisecond
+)
+
+func TestMatrix(t *testing.T) {
+	servers := []server{ferretDB, secantus, peer("snappy"), peer("zlib"), peer("zstd")}
+	for _, c := range clients {
+		t.Run(c.dir, func(t *testing.T) {
+			version := c.version(t)
+			for _, s := range servers {
+				_, compressor, _ := strings.Cut(s.name, ", ")
+				if compressor != "" && strings.Contains(c.without, compressor) {
+					continue // not claimed, not shown
+				}
+				t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
+					r := result{Client: c.name, ClientVersion: version, Server: s.name, ServerVersion: s.version(t)}
+					r.run(t, c, s)
+					record(t, r)
+				})
+			}
+		})
+	}
+}
+
+// run runs a client on a server of its own, directly and through a link, and
+// holds the two against each other and the second against what was seen.
+func (r *result) run(t *testing.T, c *client, s server) {
+	uri := func(addr string) string { return "mongodb://" + addr + "/?" + s.query }
+	direct, code := c.run(t, uri(s.start(t)), s.flags)
+	if code != 0 {
+		t.Fatalf("directly: exit %d after\n%s", code, brief(direct))
+	}
+	l := startLink(t, s.start(t))
+	through, code := c.run(t, uri(l.addr()), s.flags)
+	if code != 0 {
+		t.Errorf("through the proxy: exit %d", code)
+	}
+	compare(t, direct, through)
+	l.stop(t)
+	r.Steps = strings.Count(through, "\n") - 1
+	r.Commands, r.Writes = l.check(t, sent(t, through))
+}
+
+func compare(t *testing.T, direct, through string) {
+	t.Helper()
+	d, p := strings.Split(direct, "\n"), strings.Split(through, "\n")
+	if len(d) < 25 {
+		t.Errorf("only %d lines:\n%s", len(d), brief(direct))
+	}
+	for i := range max(len(d), len(p)) {
+		if i >= len(d) || i >= len(p) || d[i] != p[i] {
+			t.Errorf("line %d:\n directly %q\n through  %q", i+1, at(d, i), at(p, i))
+		}
+	}
+}
+
+func at(lines []string, i int) string {
+	if i >= len(lines) {
+		return "(nothing)"
+	}
+	return brief(lines[i])
+}
+
+func brief(s string) string {
+	if len(s) > 2000 {
+		return s[:1000] + " ... " + s[len(s)-1000:]
+	}
+	return s
+}
+
+// link is a proxy in front of one server, and what its tracer got.
+type link struct {
+	proxy  *proxy.Proxy
+	tracer *trace.Tracer
+
+	mu  sync.Mutex
+	all []wire.Exchange
+}
+
+// Consume implements trace.Consumer.
+func (l *link) Consume(f *trace.Finished) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x := *f.Exchange
+	x.Mongo.WriteConcern.Raw = slices.Clone(x.Mongo.WriteConcern.Raw)
+	l.all = append(l.all, x)
+}
+
+func startLink(t *testing.T, upstream string) *link {
+	t.Helper()
+	l := &link{}
+	l.tracer = trace.New(1<<16, l)
+	t.Cleanup(l.tracer.Close)
+	var err error
+	l.proxy, err = proxy.Start(context.Background(), proxy.Config{
+		Tracer: l.tracer, Reads: true, Seed: 1,
+		Links: []proxy.LinkConfig{{
+			Listen: "127.0.0.1:0", Upstream: upstream, Protocol: wire.MongoDB,
+			Delay: inject.Symmetric(rtt, jitter), TLS: proxy.TLSConfig{Client: "decline"},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = l.proxy.Shutdown(ctx)
+	})
+	return l
+}
+
+func (l *link) addr() string { return l.proxy.Links()[0].Addr().String() }
+
+// stop ends the proxy, whose clients are gone, and checks that it read
+// everything and kept nothing.
+func (l *link) stop(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := l.proxy.Shutdown(ctx); err != nil {
+		t.Errorf("the proxy did not end by itself: %v", err)
+	}
+	l.tracer.Close()
+	n := l.proxy.Counters()
+	if n.Opaque+n.Encrypted+n.Dropped+n.DialFailures > 0 || len(n.DecodeFailures) > 0 || n.BytesLive != 0 {
+		t.Errorf("counters %+v: want nothing unread, dropped or left", n)
+	}
+	if n.ConnectionsTotal == 0 || n.ConnectionsOpen != 0 {
+		t.Errorf("connections: %d in all, %d left", n.ConnectionsTotal, n.ConnectionsOpen)
+	}
+}
+
+// always are commands that every scenario sends, and that are writes.
+var always = []string{"insert", "update", "delete", "findAndModify", "createIndexes", "drop"}
+
+// check holds what the proxy saw against what the client says it sent, and
+// returns the numbers of commands and of writes.
+func (l *link) check(t *testing.T, sent map[string]int) (commands, writes int) {
+	t.Helper()
+	seen, written, monitors := map[string]int{}, map[string]int{}, 0
+	for i := range l.all {
+		x := &l.all[i]
+		switch {
+		case x.Mongo.Monitor:
+			monitors++
+			if x.Write {
+				t.Errorf("%s is a write", x.Operation)
+			}
+			continue
+		case x.Write:
+			written[x.Operation]++
+			writes++
+		}
+		seen[x.Operation]++
+		commands++
+	}
+	if monitors == 0 {
+		t.Error("no hello was seen")
+	}
+	// By their drivers' counts these aren't always sent, or not always counted.
+	for _, name := range []string{"hello", "isMaster", "ismaster", "ping", "endSessions", "killCursors"} {
+		delete(sent, name)
+		delete(seen, name)
+	}
+	if !maps.Equal(sent, seen) {
+		t.Errorf("commands:\n sent %v\n seen %v", sent, seen)
+	}
+	for _, name := range always {
+		if written[name] == 0 || written[name] != sent[name] {
+			t.Errorf("%s: seen as a write %d times, sent %d times", name, written[name], sent[name])
+		}
+	}
+	for name, n := range written {
+		if n != sent[name] {
+			t.Errorf("%s: seen as a write %d times, sent %d times", name, n, sent[name])
+		}
+	}
+	l.checkConcerns(t)
+	return commands, writes
+}
+
+// checkConcerns: what the scenarios state must be there, in this order.
+func (l *link) checkConcerns(t *testing.T) {
+	t.Helper()
+	var got []string
+	for i := range l.all {
+		x := &l.all[i]
+		if x.Operation == "update" && x.Mongo.WriteConcern.Source == "command" {
+			s := x.Mongo.WriteConcern.Label()
+			if w := x.Mongo.WriteConcern.WTimeout; w > 0 {
+				s += fmt.Sprint(" ", w)
+			}
+			got = append(got, s)
+		}
+	}
+	want := []string{"w:1", "w:1 j", "w:default j", "majority", "majority 1.5s", "w:2 100ms"}
+	if !slices.Equal(got, want) {
+		t.Errorf("write concerns of updates: %q, want %q", got, want)
+	}
+}
