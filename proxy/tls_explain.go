@@ -141,7 +141,7 @@ func clientAlert(alert uint8) string {
 	case alertCertificateExpired:
 		return "to the client our certificate has expired: renew --tls-cert"
 	case alertBadCertificate, alertCertificateUnknown:
-		return "the client refuses our certificate: give it its authority (sslrootcert, tlsCAFile), and connect to a name that is in it"
+		return "the client refuses our certificate: give it its authority (sslrootcert, tlsCAFile), connect to a name that is in it, and see that it has not expired"
 	case alertProtocolVersion:
 		return noVersion
 	case alertHandshakeFailure:
