@@ -5,7 +5,6 @@ package proxy
 import (
 	"errors"
 	"net"
-	"syscall"
 )
 
 // direct is for Unix: elsewhere every socket is read with a small buffer and
@@ -15,7 +14,6 @@ type direct struct{}
 func newDirect(net.Conn) *direct        { return nil }
 func (*direct) read() ([]byte, error)   { return nil, errors.ErrUnsupported }
 func (*direct) try([]byte) (int, error) { return 0, errors.ErrUnsupported }
-func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 func outOfFiles(error) bool { return false }

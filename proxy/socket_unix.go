@@ -93,11 +93,6 @@ func retry(call func(int, []byte) (int, error), fd int, b []byte) (int, error) {
 	}
 }
 
-// isReset reports whether the peer tore the connection down.
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
 // outOfFiles reports whether the process or the machine has no descriptor left.
 func outOfFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
