@@ -5,8 +5,10 @@ package proxy
 import (
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/wirewait/wirewait/wire"
@@ -165,7 +167,7 @@ func TestTLS_RefusalIsAReset(t *testing.T) {
 	_, l := start(t, LinkConfig{Upstream: resets(t), Protocol: wire.Postgres, TLS: terminate(ca.issue(t, "localhost", soonToEnd()))})
 	c := tls.Client(dialLink(t, l), &tls.Config{RootCAs: ca.pool, ServerName: "localhost"})
 	_, _ = c.Write(startUp)
-	if _, err := io.ReadAll(c); !isReset(err) {
+	if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("ended by %v, want a reset", err)
 	}
 }
