@@ -1,5 +1,7 @@
 package wire
 
+import "time"
+
 // Tail is an end that exchanges may share: the bytes that make the server
 // commit, and those that say it did (PostgreSQL's Sync and ReadyForQuery).
 // When they pass it isn't known yet whose end they are; that is decided after
@@ -11,7 +13,10 @@ type Tail struct {
 	closed  bool
 }
 
-type end struct{ in, out Stamp }
+type end struct {
+	in, out Stamp
+	stalled time.Duration // all of the direction's until then
+}
 
 // NewTail makes a tail, or uses one again.
 func (o *Open) NewTail() *Tail {
@@ -25,11 +30,11 @@ func (o *Open) NewTail() *Tail {
 }
 
 // MarkTail says that the tail's message of a direction came in whole at now and
-// ended at offset end of the stream. Offsets must not decrease.
-func (o *Open) MarkTail(t *Tail, dir Direction, end int64, now Stamp) {
-	t.ends[dir].in = now
+// ended at that offset of the stream (one past its last byte). Offsets must not decrease.
+func (o *Open) MarkTail(t *Tail, dir Direction, offset int64, now Stamp) {
+	t.ends[dir] = end{in: now, stalled: o.stalled[dir]}
 	t.marks++
-	o.marks[dir].push(mark{end: end, tail: t})
+	o.marks[dir].push(mark{end: offset, tail: t})
 }
 
 // CompleteWith is Complete for an exchange that ends with t in both directions:
@@ -71,8 +76,9 @@ func (o *Open) tailLeft(t *Tail, dir Direction, at Stamp) {
 // give makes the tail's ends those of x.
 func (t *Tail) give(x *Exchange) {
 	for dir := range t.ends {
-		if e := t.ends[dir]; e.in != 0 {
-			x.Sides[dir].LastIn, x.Sides[dir].LastOut = e.in, e.out
+		if e, s := t.ends[dir], &x.Sides[dir]; e.in != 0 {
+			s.LastIn, s.LastOut = e.in, e.out
+			s.Stalled = e.stalled - s.stallBase
 		}
 	}
 }

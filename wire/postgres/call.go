@@ -69,9 +69,12 @@ func (s *session) newCall(k kind) *call {
 	return c
 }
 
+// keepCalls is how many calls without an exchange are kept for use again.
+const keepCalls = 32
+
 // free takes back a call whose exchange was completed.
 func (s *session) free(c *call) {
-	if len(s.freed) < 64 {
+	if len(s.freed) < keepCalls {
 		*c = call{}
 		s.freed = append(s.freed, c)
 	}

@@ -69,6 +69,7 @@ func checkConversation(t *testing.T, steps []step) {
 		if n := p.s.Open().Len(); n != 0 {
 			t.Fatalf("%s: %d exchanges were never emitted", o.name, n)
 		}
+		p.unchanged()
 		got := fulls(p.got)
 		if err != nil {
 			got += err.Error()

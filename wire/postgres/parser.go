@@ -43,6 +43,9 @@ func (p *parser) parse(sc *script, text []byte, extended bool) {
 	p.text, p.extended = text, extended
 	sc.stmts = sc.stmts[:0]
 	l := lexer{text: text, quoting: p.quoting}
+	if p.quoting == quotingUnknown && p.mode == wire.TextRaw {
+		l.quoting = quotingStandard // the default, and there is nothing to hide
+	}
 	var parent []byte
 	for {
 		st, found, more := p.one(&l, &parent)
@@ -63,6 +66,12 @@ func (p *parser) parse(sc *script, text []byte, extended bool) {
 		sc.stmts[0].text = string(text) // with what stands around it
 	}
 	p.text = nil
+	if cap(p.toks) > maxTokens/2 {
+		p.toks = nil
+	}
+	if cap(p.out) > keepBuffer {
+		p.out = nil
+	}
 }
 
 // one reads a statement up to its semicolon. more: there was one.
@@ -156,7 +165,7 @@ func (p *parser) finish(sc *scan) (st statement, found, more bool) {
 		return st, false, false
 	}
 	st = p.classify(0, sc)
-	st.params = sc.params
+	st.params = sc.params && p.extended
 	if sc.obscure && bytes.Contains(p.text[sc.start:sc.end], []byte("synchronous_commit")) && st.act == actNone {
 		st.act = actObscure
 	}
@@ -169,7 +178,7 @@ func (p *parser) keep(text []byte, params bool) string {
 	if p.mode == wire.TextNone || p.budget < len(text) {
 		return ""
 	}
-	if p.mode == wire.TextRaw || params && p.extended {
+	if p.mode == wire.TextRaw || params {
 		return string(text)
 	}
 	if p.garbles {

@@ -30,6 +30,9 @@ type settler struct {
 // with their own results.
 const maxRound = 4_096
 
+// keepRound is how many calls a round may have had for its memory to be kept.
+const keepRound = 64
+
 // settle takes the calls whose bytes are decoded, first in, first out.
 func (s *session) settle() {
 	for s.ready.len() > 0 {
@@ -152,7 +155,13 @@ func (s *session) endSettled(it item) {
 		s.open.CloseTail(it.tail)
 	}
 	s.dropScript()
+	if failed != "" {
+		s.levels.rolledBack()
+	}
 	s.endTransaction(status)
+	if cap(s.round) > keepRound {
+		s.round, s.group = nil, nil
+	}
 }
 
 // closeGroup gives the writes that commit together what they share. failed is

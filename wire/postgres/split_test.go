@@ -119,6 +119,7 @@ func sameInAnyOrder(t *testing.T, steps []step) {
 		if n := p.s.Open().Len(); n != 0 {
 			t.Errorf("%s: %d exchanges were never emitted", o.name, n)
 		}
+		p.unchanged()
 		got := fulls(p.got)
 		if i == 0 {
 			want = got
