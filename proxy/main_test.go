@@ -5,6 +5,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,3 +143,8 @@ func soon(t *testing.T, what string, ok func() bool) {
 }
 
 func rtt(d time.Duration) inject.Settings { return inject.Symmetric(d, 0) }
+
+// isReset reports whether the peer tore the connection down.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
