@@ -86,7 +86,7 @@ func (b *bench) bulkDelayed() error {
 		targets = append(targets, target{name: toxicBulk, addr: p.Addr})
 	}
 	n := int64(b.pick(2<<30, 512<<20))
-	got, err := b.interleave(b.pick(6, 1), targets, func(t target) job {
+	got, err := b.interleave(b.pick(6, 2), targets, func(t target) job {
 		if t.name == toxicBulk {
 			// Enough that the 32 MiB in its queues hardly count.
 			return job{Kind: "stream", Bytes: int64(b.pick(192<<20, 96<<20))}
