@@ -78,9 +78,6 @@ func operation(tag string) string {
 func (s *session) interpret(c *call, st *statement) {
 	switch c.kind {
 	case kindExecute, kindQuery, kindLone:
-	case kindSync:
-		s.undoGroup(c)
-		return
 	default:
 		return
 	}
@@ -124,38 +121,27 @@ func actionOf(tag string, st *statement) action {
 	return actNone
 }
 
-// findWrite decides whether a statement that succeeded may have changed data.
+// findWrite decides whether a statement that succeeded may have changed data,
+// and what commits it.
 func (s *session) findWrite(c *call, st *statement, act action) {
-	x := c.x
-	tag := x.Operation
+	tag := c.x.Operation
 	if c.result != 'C' {
 		tag = ""
 	}
-	if act == actExecute && st != nil {
-		if inner := s.statements[st.name]; inner != nil {
-			st = inner
-		}
-	}
+	target := s.executed(st)
 	switch {
 	case writeTag(tag, c.copyIn):
-		x.Write, x.WriteBasis = true, "tag"
-	case act == actCommit && tag == "COMMIT":
-		x.Write = s.wrote || len(s.group) > 0
-		if x.Write {
-			x.WriteBasis = "block"
-		}
-	case st != nil && st.writes && (st.hides || c.result == 's'):
-		x.Write, x.WriteBasis = true, "keyword"
+		s.isWrite(c, true, "tag")
+	case tag == "COMMIT":
+		s.isWrite(c, s.wrote || len(s.group) > 0, "block")
+	case target != nil && (target.hides || c.result == 's'):
+		s.isWrite(c, target.writes, "keyword")
 	}
-	if !x.Write {
-		return
-	}
-	b := s.levels.now()
-	x.Postgres.SynchronousCommit, x.Postgres.SyncSource = b.value, b.source
 	switch {
+	case !c.x.Write:
 	case act == actCommit:
-		s.joinBlock()
-	case x.Postgres.InBlock:
+		s.ungroup(true)
+	case c.x.Postgres.InBlock:
 		s.wrote = true
 	default:
 		c.grouped = true
@@ -163,63 +149,63 @@ func (s *session) findWrite(c *call, st *statement, act action) {
 	}
 }
 
-// joinBlock makes the writes that waited for the end of the round part of an
-// explicit block: a BEGIN takes in what came before it, and a COMMIT commits it.
-func (s *session) joinBlock() {
-	for i, c := range s.group {
+// ungroup takes the writes back that the end of the round was to commit.
+// inBlock: they are part of an explicit block now. Else they are rolled back,
+// and end with their own results.
+func (s *session) ungroup(inBlock bool) {
+	for _, c := range s.group {
 		c.grouped = false
-		c.x.Postgres.InBlock = true
-		s.group[i] = nil
-		s.wrote = true
+		if inBlock {
+			c.x.Postgres.InBlock, s.wrote = true, true
+		}
 	}
+	clear(s.group)
 	s.group = s.group[:0]
 }
 
-// undoGroup is for an error within an implicit transaction: what was to be
-// committed with it is rolled back, and ends with its own result. An error that
-// Sync brought is the end of theirs, though.
-func (s *session) undoGroup(c *call) {
-	if c.kind == kindSync {
-		return
-	}
-	for i, g := range s.group {
-		g.grouped = false
-		s.group[i] = nil
-	}
-	s.group = s.group[:0]
+// rollBack undoes a transaction, explicit or not. chain: another begins.
+func (s *session) rollBack(chain bool) {
+	s.ungroup(false)
+	s.inBlock, s.wrote = chain, false
 	s.levels.rolledBack()
 }
 
 // interpretFailure is for a statement that failed, or whose answer never came:
 // a write as far as its words tell.
 func (s *session) interpretFailure(c *call, st *statement) {
-	x := c.x
-	x.Postgres.InBlock = s.inBlock
-	if st != nil {
-		target := st
-		if inner := s.statements[st.name]; st.act == actExecute && inner != nil {
-			target = inner
+	p := &c.x.Postgres
+	p.InBlock = s.inBlock
+	commits := st != nil && st.act == actCommit
+	switch target := s.executed(st); {
+	case commits && !st.writes:
+		p.InBlock = false
+		s.isWrite(c, s.wrote, "block")
+	case target != nil:
+		s.isWrite(c, target.writes, "keyword")
+	}
+	if c.result == 'E' && (!s.inBlock || commits) {
+		s.rollBack(false)
+	}
+}
+
+// isWrite notes that a call is a write, if it is, and the level of the moment.
+func (s *session) isWrite(c *call, yes bool, basis string) {
+	if !yes {
+		return
+	}
+	b := s.levels.now()
+	c.x.Write, c.x.WriteBasis = true, basis
+	c.x.Postgres.SynchronousCommit, c.x.Postgres.SyncSource = b.value, b.source
+}
+
+// executed is the statement that st runs: itself, but for an SQL EXECUTE.
+func (s *session) executed(st *statement) *statement {
+	if st != nil && st.act == actExecute {
+		if inner := s.statements[st.name]; inner != nil {
+			return inner
 		}
-		switch {
-		case st.act == actCommit && st.keyword != "PREPARE":
-			x.Write, x.WriteBasis = s.wrote, "block"
-			x.Postgres.InBlock = false
-			if c.result == 'E' {
-				defer s.undoBlock(false)
-			}
-		case target.writes:
-			x.Write, x.WriteBasis = true, "keyword"
-		}
 	}
-	if x.Write {
-		b := s.levels.now()
-		x.Postgres.SynchronousCommit, x.Postgres.SyncSource = b.value, b.source
-	} else {
-		x.WriteBasis = ""
-	}
-	if c.result == 'E' && !s.inBlock {
-		s.undoGroup(c)
-	}
+	return st
 }
 
 // apply does what a statement that succeeded does to what is followed.
@@ -228,14 +214,14 @@ func (s *session) apply(act action, st *statement) {
 	case actBegin:
 		if !s.inBlock {
 			s.wrote = false
-			s.joinBlock()
+			s.ungroup(true) // it takes in what came before it
 			s.inBlock = true
 		}
 	case actCommit:
 		s.inBlock, s.wrote = st != nil && st.chain, false
 		s.levels.committed()
 	case actRollback:
-		s.undoBlock(st != nil && st.chain)
+		s.rollBack(st != nil && st.chain)
 	case actDiscardAll:
 		s.levels.set(s.levels.start)
 		s.closeAll()
@@ -250,16 +236,6 @@ func (s *session) apply(act action, st *statement) {
 			s.applyNamed(act, st)
 		}
 	}
-}
-
-func (s *session) undoBlock(chain bool) {
-	for i, g := range s.group {
-		g.grouped = false
-		s.group[i] = nil
-	}
-	s.group = s.group[:0]
-	s.inBlock, s.wrote = chain, false
-	s.levels.rolledBack()
 }
 
 func (s *session) applyNamed(act action, st *statement) {
@@ -296,7 +272,7 @@ func (s *session) endTransaction(status byte) {
 			s.inBlock, s.wrote = false, false
 		}
 		s.levels.committed()
-		s.names.endTransaction()
+		s.endPortals()
 	case 'T', 'E':
 		s.inBlock = true
 	}

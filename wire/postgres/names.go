@@ -10,35 +10,62 @@ type names struct {
 // maxPrepared bounds how many are remembered; beyond it all are forgotten.
 const maxPrepared = 10_000
 
-// prepare remembers a statement; full says that all others were forgotten.
-func (n *names) prepare(name string, st *statement) (full bool) {
-	full = put(&n.statements, name, st)
-	return full
-}
-
-func (n *names) bind(portal string, st *statement) (full bool) {
-	return put(&n.portals, portal, st)
-}
-
-func put(m *map[string]*statement, name string, st *statement) (full bool) {
-	if *m == nil {
-		*m = make(map[string]*statement)
+func (s *session) prepareStatement(name string, st *statement) {
+	old, replaces := s.statements[name]
+	s.kept -= textOf(old)
+	if len(s.statements) >= maxPrepared && !replaces {
+		s.closeAll()
+		s.trouble("statements")
 	}
-	if len(*m) >= maxPrepared {
-		if _, ok := (*m)[name]; !ok {
-			clear(*m)
-			full = true
-		}
+	if s.statements == nil {
+		s.statements = make(map[string]*statement)
 	}
-	(*m)[name] = st
-	return full
+	s.statements[name] = st
 }
 
-// endTransaction forgets the portals, but for cursors WITH HOLD.
-func (n *names) endTransaction() {
-	for name, st := range n.portals {
+func (s *session) bindPortal(name string, st *statement) {
+	if _, replaces := s.portals[name]; len(s.portals) >= maxPrepared && !replaces {
+		clear(s.portals)
+		s.trouble("portals")
+	}
+	if s.portals == nil {
+		s.portals = make(map[string]*statement)
+	}
+	s.portals[name] = st
+}
+
+// close forgets a statement (S) or a portal (P).
+func (s *session) close(what byte, name string) {
+	if what == 'P' {
+		delete(s.portals, name)
+		return
+	}
+	s.kept -= textOf(s.statements[name])
+	delete(s.statements, name)
+}
+
+// closeAll forgets all statements.
+func (s *session) closeAll() {
+	for _, st := range s.statements {
+		s.kept -= textOf(st)
+	}
+	clear(s.statements)
+}
+
+// textOf is the size of a statement's text.
+func textOf(st *statement) int {
+	if st == nil {
+		return 0
+	}
+	return len(st.text)
+}
+
+// endPortals forgets the portals at the end of a transaction, but for cursors
+// WITH HOLD.
+func (s *session) endPortals() {
+	for name, st := range s.portals {
 		if st == nil || !st.hold {
-			delete(n.portals, name)
+			delete(s.portals, name)
 		}
 	}
 }

@@ -2,111 +2,79 @@ package postgres
 
 import "github.com/wirewait/wirewait/wire"
 
+// taking is the reading of one call's request.
+type taking struct {
+	c             *call
+	parsed, bound int
+	own           *statement // of its last Parse, whose name is ownName
+	ownName       string
+	described     *statement // of its last Parse, Bind or Describe
+	run           *statement // of its Query or Execute
+}
+
 // takeRequest uses the facts of a call's request: what it did to the names, and
 // which statement it ran; nil if its text isn't known.
-//
-// The server reports what succeeded in order, so that with c.parsed
-// ParseCompletes the first c.parsed Parses took effect. Without an error the
-// rest are taken to have too: their answers may not be in the capture.
-func (s *session) takeRequest(c *call) (st *statement) {
+func (s *session) takeRequest(c *call) *statement {
 	if c.further {
 		s.index++
 		return s.script.at(s.index)
 	}
 	facts := &s.decoders[wire.ToServer].facts
-	parsed, bound := 0, 0
-	failed := c.result == 'E'
-	var own, described *statement // of a Parse, of a Bind or Describe
-	ownName := ""
+	t := taking{c: c}
 	for facts.len() > 0 && facts.front().end <= c.reqEnd {
 		f := facts.pop()
-		switch f.kind {
-		case 0:
-			s.begin(f.startup)
-		case 'Q':
-			s.dropScript()
-			s.script, s.index = f.script, 0
-			st = s.script.at(0)
-		case 'P':
-			own, ownName = f.script.at(0), f.name
-			if c.skipped || failed && parsed >= c.parsed {
-				s.kept -= textOf(own)
-			} else {
-				s.prepareStatement(f.name, own)
-			}
-			parsed++
-			described = own
-		case 'B':
-			described = s.statements[f.name]
-			if own != nil && f.name == ownName {
-				described = own
-			}
-			if !c.skipped && !(failed && bound >= c.bound) {
-				s.bindPortal(f.text, described)
-			}
-			bound++
-		case 'D':
-			if described == nil && f.what == 'S' {
-				described = s.statements[f.name]
-			}
-		case 'C':
-			if !c.skipped {
-				s.close(f.what, f.name)
-			}
-		case 'E':
-			if st = s.portals[f.text]; bound > 0 {
-				st = described
-			}
-		}
+		s.take(&t, &f)
 	}
 	if c.kind == kindPrepare {
-		return described
+		return t.described
 	}
-	return st
+	return t.run
 }
 
-// textOf is the size of a statement's text.
-func textOf(st *statement) int {
-	if st == nil {
-		return 0
+func (s *session) take(t *taking, f *fact) {
+	switch f.kind {
+	case 0:
+		s.begin(f.startup)
+	case 'Q':
+		s.dropScript()
+		s.script, s.index = f.script, 0
+		t.run = s.script.at(0)
+	case 'P':
+		t.own, t.ownName = f.script.at(0), f.name
+		t.described = t.own
+		if t.succeeded(&t.parsed, t.c.parsed) {
+			s.prepareStatement(f.name, t.own)
+		} else {
+			s.kept -= textOf(t.own)
+		}
+	case 'B':
+		if t.described = s.statements[f.name]; t.own != nil && f.name == t.ownName {
+			t.described = t.own
+		}
+		if t.succeeded(&t.bound, t.c.bound) {
+			s.bindPortal(f.text, t.described)
+		}
+	case 'D':
+		if t.described == nil && f.what == 'S' {
+			t.described = s.statements[f.name]
+		}
+	case 'C':
+		if !t.c.skipped {
+			s.close(f.what, f.name)
+		}
+	case 'E':
+		if t.run = s.portals[f.text]; t.bound > 0 {
+			t.run = t.described
+		}
 	}
-	return len(st.text)
 }
 
-func (s *session) prepareStatement(name string, st *statement) {
-	s.kept -= textOf(s.statements[name])
-	if s.names.prepare(name, st) {
-		s.forgotten(st)
-	}
-}
-
-func (s *session) bindPortal(name string, st *statement) {
-	if s.names.bind(name, st) {
-		s.trouble("portals")
-	}
-}
-
-// forgotten counts the text that is left after all statements but one were
-// forgotten.
-func (s *session) forgotten(only *statement) {
-	s.kept = textOf(only)
-	s.trouble("statements")
-}
-
-func (s *session) close(what byte, name string) {
-	if what == 'P' {
-		delete(s.portals, name)
-		return
-	}
-	s.kept -= textOf(s.statements[name])
-	delete(s.statements, name)
-}
-
-func (s *session) closeAll() {
-	for _, st := range s.statements {
-		s.kept -= textOf(st)
-	}
-	clear(s.statements)
+// succeeded counts one more Parse or Bind and reports whether it took effect.
+// The server answers in order: of a call that failed, as many did as it
+// confirmed. Of others all did; their answers may not be in the capture.
+func (t *taking) succeeded(n *int, confirmed int) bool {
+	*n++
+	return !t.c.skipped && (t.c.result != 'E' || *n <= confirmed)
 }
 
 // newScript is an empty script, used again if possible.

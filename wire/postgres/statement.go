@@ -70,6 +70,8 @@ var writers = map[string]bool{
 // CommandComplete; which of them wait for their commit was measured).
 func writeTag(tag string, copyIn bool) bool {
 	switch tag {
+	case "":
+		return false
 	case "COPY":
 		return copyIn
 	case "ALTER SYSTEM":
