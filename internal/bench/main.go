@@ -23,6 +23,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -86,7 +87,9 @@ func run(args []string, stdout, stderr io.Writer) error {
 	relays := flags.Bool("relays", false, "measure without wirewait")
 	binary := flags.String("wirewait", "", "measure this binary rather than building cmd/wirewait")
 	markdown := flags.Bool("markdown", false, "print the last run's results as Markdown and measure nothing")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	root, err := moduleRoot()
