@@ -37,8 +37,8 @@ type call struct {
 	// copyIn, copyBoth: its reply began so.
 	copyIn, copyBoth bool
 	// expected is how many of its Parse, Bind, Describe and Close await an
-	// answer; parsed, bound and closed count those that succeeded.
-	expected, parsed, bound, closed int
+	// answer; parsed and bound count those that succeeded.
+	expected, parsed, bound int
 	// copied is the COPY data sent: whose it is depends on copyBoth.
 	copied int64
 	// reqEnd and repEnd are where its bytes end in the two streams; what was

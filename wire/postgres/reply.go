@@ -144,8 +144,6 @@ func (s *session) endStep(t byte, c *call, end int64) {
 		c.parsed++
 	case '2':
 		c.bound++
-	case '3':
-		c.closed++
 	}
 	if c.kind != kindPrepare {
 		return

@@ -91,7 +91,7 @@ func firstWord(tag string) string {
 	return tag
 }
 
-// level is the name of a value of synchronous_commit; false if it has none
+// levelOf is the name of a value of synchronous_commit; false if it has none
 // (src/backend/access/transam/xact.c, synchronous_commit_options).
 func levelOf(v []byte) (string, bool) {
 	switch foldASCII(v) {
