@@ -188,6 +188,18 @@ func TestTLS_ClientCertificates(t *testing.T) {
 	})
 }
 
+// OpenSSL refuses a certificate in a way of its own, which is understood.
+func TestTLS_ClientThatDoesNotTrustUs(t *testing.T) {
+	s, auto := startTLSServer(t), newThrowAway(t)
+	r := newRig(t, s.link(proxy.TLSConfig{Client: "terminate", Pair: &auto.Pair}))
+	if a, e := s.psqlAs(t, r.addr(), "PGSSLMODE=verify-full", "PGSSLROOTCERT="+s.cert); a != "" || !strings.Contains(e, "certificate verify failed") {
+		t.Errorf("psql: %q %q", a, e)
+	}
+	soon(t, "the log says why", func() bool {
+		return strings.Contains(r.log.String(), "unknown certificate authority: the client does not trust our certificate")
+	})
+}
+
 // psql before 17 sends its cancel in plain text, whatever its session.
 func TestTLS_CancelOfAnEncryptedSession(t *testing.T) {
 	s, auto := startTLSServer(t), newThrowAway(t)

@@ -16,8 +16,8 @@ import (
 //	plain        TLS                     libpq takes the offer for an attack and fails
 const (
 	boundElsewhere = "the server offers SCRAM that is bound to its certificate, and clients see another one: " +
-		"libpq fails with \"SCRAM channel binding check failed\". " +
-		"Set channel_binding=disable in the client, leave the upstream plain (--upstream-tls off), " +
+		"libpq fails with \"SCRAM channel binding check failed\" unless the client sets channel_binding=disable. " +
+		"Do that, leave the upstream plain (--upstream-tls off), " +
 		"or give the server's own certificate and key as --tls-cert and --tls-key"
 	boundInPlain = "the server offers SCRAM that is bound to its TLS, and the client uses none: " +
 		"libpq fails with \"server offered SCRAM-SHA-256-PLUS authentication over a non-SSL connection\". " +

@@ -213,10 +213,12 @@ func (c *conn) answer(e *established, reply byte) error {
 // handshake ends the client's TLS here. A handshake of TLS 1.3 costs a round
 // trip, which the first bytes after it are made to pay.
 func (c *conn) handshake(e *established, from wire.Stamp) error {
-	tc := tls.Server(&prefixed{Conn: e.client, head: e.prefix}, c.link.tls.client)
+	p := &prefixed{Conn: e.client, head: e.prefix, handshaking: true}
+	tc := tls.Server(p, c.link.tls.client)
 	if err := c.shakeHands(tc); err != nil {
-		return explainClient(err)
+		return explainClient(p.alert(err))
 	}
+	p.handshaking = false
 	e.client, e.prefix, e.notBefore = tc, nil, c.connectCost(from, 1)
 	if e.protocol == "" && tc.ConnectionState().NegotiatedProtocol == alpn {
 		e.protocol = wire.Postgres
@@ -228,27 +230,4 @@ func (c *conn) shakeHands(tc *tls.Conn) error {
 	ctx, cancel := context.WithTimeout(c.ctx, handshakeTime)
 	defer cancel()
 	return tc.HandshakeContext(ctx)
-}
-
-// prefixed is a connection of which some bytes were read already.
-type prefixed struct {
-	net.Conn
-	head []byte
-}
-
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.head) > 0 {
-		n := copy(b, p.head)
-		p.head = p.head[n:]
-		return n, nil
-	}
-	return p.Conn.Read(b)
-}
-
-// SetLinger is what a reset needs (socket.reset).
-func (p *prefixed) SetLinger(seconds int) error {
-	if c, ok := p.Conn.(interface{ SetLinger(int) error }); ok {
-		return c.SetLinger(seconds)
-	}
-	return errors.ErrUnsupported
 }
