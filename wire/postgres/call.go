@@ -34,6 +34,7 @@ type call struct {
 	// grouped: a write that the end of its round commits; late: it ends with
 	// the round's Sync and ReadyForQuery.
 	grouped, late bool
+	tail          *wire.Tail // that end, once it's settled
 	// copyIn, copyBoth: its reply began so.
 	copyIn, copyBoth bool
 	// expected is how many of its Parse, Bind, Describe and Close await an

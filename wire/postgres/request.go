@@ -119,7 +119,6 @@ func (s *session) endStartup(c *call, end int64) {
 	s.open.Mark(c.x, wire.ToServer, end)
 	if c.kind == kindCancel {
 		s.finish(c)
-		s.endRound(request{end: end}, s.framers[wire.ToClient].off)
 		return
 	}
 	s.last = c

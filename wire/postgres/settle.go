@@ -64,6 +64,10 @@ func (s *session) settleCall(c *call) {
 		s.open.CountOnly(c.x, wire.ToServer, int(c.copied))
 	}
 	s.describe(c, st, said)
+	if c.kind == kindCancel { // it stands alone, in no round
+		s.complete(c)
+		return
+	}
 	s.interpret(c, st)
 	if len(s.round) >= maxRound {
 		s.closeGroup(nil, "")
@@ -199,22 +203,29 @@ func (s *session) completeRound(tail *wire.Tail, status byte, keep func(*call) b
 			s.free(c)
 			continue
 		}
-		// Exchanges are counted as they are settled: the further results of a
-		// Query come to light when later requests are already open.
-		s.ordinal++
-		c.x.Ordinal = s.ordinal
 		if c.late {
 			for dir := range c.x.Sides {
 				c.x.Sides[dir].Planned = last.x.Sides[dir].Planned
 			}
-			s.open.CompleteWith(c.x, tail)
-		} else {
-			s.open.Complete(c.x)
+			c.tail = tail
 		}
-		s.free(c)
+		s.complete(c)
 	}
 	clear(s.round[len(kept):])
 	s.round = kept
+}
+
+// complete lets an exchange go. Exchanges are counted as they are settled: the
+// further results of a Query come to light when later requests are open already.
+func (s *session) complete(c *call) {
+	s.ordinal++
+	c.x.Ordinal = s.ordinal
+	if c.tail != nil {
+		s.open.CompleteWith(c.x, c.tail)
+	} else {
+		s.open.Complete(c.x)
+	}
+	s.free(c)
 }
 
 // foldVoid gives the bytes of what made no exchange to the one before it, and

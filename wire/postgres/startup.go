@@ -129,13 +129,14 @@ func (s *session) frameAnswer(f *framer, b []byte, now wire.Stamp) (wire.Piece, 
 // encrypted.
 func (s *session) answer(f *framer, c byte) wire.Piece {
 	if c != 'N' {
-		s.encrypted(f, c)
+		s.encrypted(c, f.off)
 	}
 	f.off++
 	return wire.Piece{Len: 1, Kind: int32(c), First: true, Last: true, Draw: true}
 }
 
-func (s *session) encrypted(f *framer, c byte) {
+// encrypted gives up after the answer c at an offset of the server's stream.
+func (s *session) encrypted(c byte, at int64) {
 	if s.err != nil {
 		return
 	}
@@ -143,7 +144,7 @@ func (s *session) encrypted(f *framer, c byte) {
 	if c == 'G' {
 		what = "GSSAPI after a GSSENCRequest"
 	}
-	s.giveUp(wire.ToClient, f.off, fmt.Errorf("%w: %s", wire.ErrEncrypted, what))
+	s.giveUp(wire.ToClient, at, fmt.Errorf("%w: %s", wire.ErrEncrypted, what))
 }
 
 // guessAnswer tells an answer from a message where the client's stream is not
@@ -171,7 +172,7 @@ func (s *session) guessAnswer(f *framer, b []byte, now wire.Stamp) (wire.Piece, 
 	}
 	f.have = 0
 	if c == 'S' {
-		s.encrypted(f, c)
+		s.encrypted(c, f.off-1)
 		return wire.Piece{}, false
 	}
 	return s.guessAnswer(f, b, now)
