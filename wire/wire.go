@@ -170,6 +170,10 @@ type Options struct {
 	// bound to its TLS channel (SCRAM-SHA-256-PLUS); nil: nobody asks. It must
 	// not call back into the session.
 	ChannelBinding func()
+	// Ledger holds each PostgreSQL exchange back until the next one has begun, so
+	// that what comes between (a driver that prepares, a bare Sync) is counted
+	// to it: for captures, where nobody waits.
+	Ledger bool
 	// MaxOpen bounds the requests that wait for a reply; 0 means 65,536. A
 	// session that exceeds it becomes opaque.
 	MaxOpen int

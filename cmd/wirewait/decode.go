@@ -129,7 +129,7 @@ type decoder struct {
 
 func newDecoder(protocol wire.Protocol, text bool, out io.Writer) (*decoder, error) {
 	d := &decoder{}
-	o := wire.Options{Trouble: func(string) { d.undecoded++ }, MaxOpen: maxExchanges}
+	o := wire.Options{Trouble: func(string) { d.undecoded++ }, MaxOpen: maxExchanges, Ledger: true}
 	if text {
 		o.Text = wire.TextRaw
 	}

@@ -55,6 +55,9 @@ type item struct {
 	c              *call
 	tail           *wire.Tail // of the Sync that ended the round
 	reqEnd, repEnd int64
+	// looseSync, looseReady: the Sync and the ReadyForQuery that ended the
+	// round are counted to no exchange.
+	looseSync, looseReady bool
 }
 
 func (s *session) newCall(k kind) *call {

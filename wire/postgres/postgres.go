@@ -41,7 +41,8 @@
 // Parse, Bind, Describe and Close belong to the Execute that follows them. If
 // none follows before the Sync, they and their replies go to the last exchange
 // of the same round; a round with no Execute at all (a driver that prepares)
-// makes no exchange unless it fails. A Query's bytes belong to its first
+// makes no exchange unless it fails, and its bytes go to the exchange before it
+// where nobody waits for that one (Options.Ledger). A Query's bytes belong to its first
 // result; Sync and ReadyForQuery to the last exchange before them. COPY data
 // belongs to its COPY, except on replication streams, where it belongs to none.
 // Notices, notifications and parameters belong to the reply under way, if any.
@@ -119,6 +120,7 @@ func (s *session) End() {
 	s.leave()
 	s.ended = true
 	s.settle()
+	s.hold(nil)
 }
 
 func (s *session) closed() bool { return s.err != nil || s.ended }

@@ -185,7 +185,7 @@ func (s *session) endResult(t byte, c *call, end int64) {
 		if r != nil && r.c == c {
 			s.requests.pop()
 		}
-		s.endRound(request{}, end)
+		s.endRound(request{}, false, end)
 	}
 }
 
@@ -210,7 +210,7 @@ func (s *session) endReady(c *call, end int64, now wire.Stamp) {
 	if by.tail != nil {
 		s.open.MarkTail(by.tail, wire.ToClient, end, now)
 	}
-	s.endRound(by, end)
+	s.endRound(by, c == nil, end)
 }
 
 // endUnanswered ends a call that ReadyForQuery ends: a start-up as it should
@@ -242,8 +242,8 @@ func (s *session) expectsReady() bool {
 }
 
 // endRound lets what was finished be settled. by is the request that
-// ReadyForQuery answered, if it did.
-func (s *session) endRound(by request, end int64) {
+// ReadyForQuery answered, if it did; loose: its bytes are not counted yet.
+func (s *session) endRound(by request, loose bool, end int64) {
 	// What is not among the requests will find no other end.
 	r := s.head()
 	if a := s.active; a != nil && !a.finished && a != s.building && (r == nil || r.c != a) {
@@ -257,5 +257,5 @@ func (s *session) endRound(by request, end int64) {
 		f.c = nil
 	}
 	s.active = nil
-	s.ready.push(item{tail: by.tail, reqEnd: by.end, repEnd: end})
+	s.ready.push(item{tail: by.tail, reqEnd: by.end, repEnd: end, looseSync: by.loose, looseReady: loose})
 }

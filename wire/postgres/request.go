@@ -12,6 +12,8 @@ type request struct {
 	what what
 	// answered: a Query that has a result and awaits ReadyForQuery.
 	answered bool
+	// loose: a Sync whose bytes belong to no exchange of its round.
+	loose bool
 	// swallowed: a Sync that the server reads, and ignores, within COPY.
 	swallowed bool
 }
@@ -170,7 +172,7 @@ func (s *session) endSync(c *call, end int64, now wire.Stamp) {
 	s.skipping = false
 	t := s.open.NewTail()
 	s.open.MarkTail(t, wire.ToServer, end, now)
-	s.requests.push(request{what: whatSync, tail: t, end: end})
+	s.requests.push(request{what: whatSync, tail: t, end: end, loose: c == nil})
 }
 
 // endCopy ends COPY data. Many in a row count as one: those that come outside

@@ -20,7 +20,8 @@ type settler struct {
 	script *script // of the Query at hand
 	index  int     // of the statement that its next result belongs to
 
-	kept   int // bytes of statement text that are held
+	kept   int            // bytes of statement text that are held
+	held   *wire.Exchange // see Options.Ledger
 	spare  []*script
 	codec  codec
 	parser parser
@@ -155,6 +156,7 @@ func (s *session) endSettled(it item) {
 	}
 	s.closeGroup(it.tail, failed)
 	s.completeRound(it.tail, status, nil)
+	s.enterLoose(&it)
 	if it.tail != nil {
 		s.open.CloseTail(it.tail)
 	}
@@ -191,6 +193,9 @@ func (s *session) completeRound(tail *wire.Tail, status byte, keep func(*call) b
 	last := s.foldVoid()
 	if last != nil {
 		last.x.Postgres.TxStatus = status
+	}
+	if s.options.Ledger && keep == nil {
+		s.enter()
 	}
 	kept := s.round[:0]
 	for _, c := range s.round {
