@@ -84,10 +84,20 @@ func ms(k attribute.Key, d time.Duration) attribute.KeyValue {
 	return k.Float64(float64(d) / float64(time.Millisecond))
 }
 
-// writeAttributes are those of a write's span.
-func writeAttributes(f *trace.Finished) []attribute.KeyValue {
-	c := f.Conn
-	a := make([]attribute.KeyValue, 0, usualAttributes)
+// connectionAttributes are those that all writes of a connection have.
+func connectionAttributes(c *trace.Conn) []attribute.KeyValue {
+	a := appendString(nil, semconv.ServerAddressKey, c.ServerHost)
+	a = appendInt(a, semconv.ServerPortKey, int64(c.ServerPort))
+	a = appendAddress(a, semconv.NetworkPeerAddressKey, semconv.NetworkPeerPortKey, c.PeerAddr)
+	a = appendAddress(a, semconv.ClientAddressKey, semconv.ClientPortKey, c.ClientAddr)
+	a = appendString(a, keyLink, c.Link)
+	a = appendString(a, keyFrom, c.From)
+	a = appendString(a, keyTo, c.To)
+	return appendInt(a, keyUpstreamPort, int64(c.UpstreamPort))
+}
+
+// appendWrite appends what a write's span says beside those.
+func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
 	a = append(a, system(f.Protocol))
 	a = appendString(a, semconv.DBNamespaceKey, f.Database)
 	a = appendString(a, semconv.DBCollectionNameKey, f.Collection)
@@ -97,14 +107,6 @@ func writeAttributes(f *trace.Finished) []attribute.KeyValue {
 	}
 	a = appendString(a, semconv.DBQuerySummaryKey, f.Postgres.Summary)
 	a = appendString(a, semconv.DBQueryTextKey, f.Statement)
-	a = appendString(a, semconv.ServerAddressKey, c.ServerHost)
-	a = appendInt(a, semconv.ServerPortKey, int64(c.ServerPort))
-	a = appendAddress(a, semconv.NetworkPeerAddressKey, semconv.NetworkPeerPortKey, c.PeerAddr)
-	a = appendAddress(a, semconv.ClientAddressKey, semconv.ClientPortKey, c.ClientAddr)
-	a = appendString(a, keyLink, c.Link)
-	a = appendString(a, keyFrom, c.From)
-	a = appendString(a, keyTo, c.To)
-	a = appendInt(a, keyUpstreamPort, int64(c.UpstreamPort))
 	a = appendString(a, keyBasis, f.WriteBasis)
 	a = appendOutcome(a, f)
 	switch f.Protocol {
@@ -115,9 +117,6 @@ func writeAttributes(f *trace.Finished) []attribute.KeyValue {
 	}
 	return appendWaits(a, &f.Waits)
 }
-
-// usualAttributes is room for what a write of either database usually has.
-const usualAttributes = 32
 
 func appendOutcome(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
 	a = appendString(a, semconv.DBResponseStatusCodeKey, statusCode(f))

@@ -19,25 +19,32 @@ import (
 // a path for its delays must not log that localhost:4318 refuses it.
 const tracesOff = "traces: off (set OTEL_EXPORTER_OTLP_ENDPOINT)"
 
-// destination is where traces go, in words. off: nowhere.
-func destination() (words string, off bool, err error) {
+// where is what the environment says of traces.
+type where struct {
+	words string
+	off   bool
+	// protocol is OTLP's, grpc or http/protobuf. Empty: standard output.
+	protocol string
+}
+
+func tracesDestination() (where, error) {
 	if disabled, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED")); disabled {
-		return "traces: off (OTEL_SDK_DISABLED is set)", true, nil
+		return where{words: "traces: off (OTEL_SDK_DISABLED is set)", off: true}, nil
 	}
 	name := strings.TrimSpace(os.Getenv("OTEL_TRACES_EXPORTER"))
 	endpoint, variable := tracesEndpoint()
 	switch name {
 	case "none":
-		return "traces: off (OTEL_TRACES_EXPORTER=none)", true, nil
+		return where{words: "traces: off (OTEL_TRACES_EXPORTER=none)", off: true}, nil
 	case "console":
-		return "traces: to standard output", false, nil
+		return where{words: "traces: to standard output"}, nil
 	case "":
 		if endpoint == "" {
-			return tracesOff, true, nil
+			return where{words: tracesOff, off: true}, nil
 		}
 	case "otlp":
 	default:
-		return "", false, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: use otlp, console or none", name)
+		return where{}, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: use otlp, console or none", name)
 	}
 	return describeOTLP(endpoint, variable)
 }
@@ -51,10 +58,10 @@ func tracesEndpoint() (value, variable string) {
 	return "", ""
 }
 
-func describeOTLP(endpoint, variable string) (string, bool, error) {
+func describeOTLP(endpoint, variable string) (where, error) {
 	protocol := first(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	if protocol != "grpc" && protocol != "http/protobuf" {
-		return "", false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL=%s: use grpc or http/protobuf", protocol)
+		return where{}, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL=%s: use grpc or http/protobuf", protocol)
 	}
 	if endpoint == "" {
 		endpoint = "http://localhost:4318"
@@ -65,13 +72,13 @@ func describeOTLP(endpoint, variable string) (string, bool, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "unix" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		// The exporters would use their default instead, silently.
-		return "", false, fmt.Errorf("%s is not a URL: write it like http://localhost:4317", variable)
+		return where{}, fmt.Errorf("%s is not a URL: write it like http://localhost:4317", variable)
 	}
 	if protocol == "http/protobuf" && variable != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" {
 		u = u.JoinPath("v1/traces")
 	}
 	u.User, u.RawQuery = nil, "" // may hold secrets
-	return fmt.Sprintf("traces: %s (%s)", u, protocol), false, nil
+	return where{words: fmt.Sprintf("traces: %s (%s)", u, protocol), protocol: protocol}, nil
 }
 
 func first(values ...string) string {

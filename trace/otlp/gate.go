@@ -3,54 +3,94 @@ package otlp
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
+// destination is where spans go, and batch the form in which they go there:
+// bytes for a receiver of OTLP (toOTLP), the SDK's spans for any other exporter
+// (toSDK). All else is shared: what is sampled, ids, attributes, the queue and
+// what is counted.
+type destination interface {
+	newBatch() batch
+	// shutdown ends the exporter; no batch follows.
+	shutdown(context.Context) error
+}
+
+// batch is the spans of one export.
+type batch interface {
+	// add keeps nothing of r.
+	add(r *record)
+	len() int
+	export(context.Context) error
+	// reset empties the batch for use again.
+	reset()
+}
+
 // gate bounds the spans that are held between us and the exporter, and counts
-// what becomes of each. The SDK's batch processor drops when its queue is full
-// but tells nobody how many (v1.47: a private counter, or a metric behind an
-// experimental variable), so the gate stands on both sides of it:
+// what becomes of each.
 //
-//	Consume -> gate.end -> batch processor -> gate.ExportSpans -> exporter
-//	           held +n                          held -n
+//	Consume -> gate.end -> batch being filled -> full, or old -> exporter
+//	           held +n                                           held -n
 //
-// The processor's queue is as long as the gate's limit, so it never drops by
-// itself. The gate also ends an export that hangs when the time for shutting
-// down is over, and logs failures, at most one a minute.
+// It stands in the place of the SDK's batch processor, which drops when its
+// queue is full but tells nobody how many (v1.47: a private counter, or a
+// metric behind an experimental variable), and takes its settings (OTEL_BSP_*).
+// It also ends an export that hangs when the time for shutting down is over,
+// and logs failures, at most one a minute.
 type gate struct {
-	batch    sdktrace.SpanProcessor
-	exporter sdktrace.SpanExporter
+	to       destination
 	log      *slog.Logger
-	limit    int
+	limit    int           // spans held
+	size     int           // spans in a batch
+	every    time.Duration // a batch that isn't full waits so long at most
+	patience time.Duration // for one export
 
 	accepted, exported, failed atomic.Uint64 // the difference is held
 	dropped                    atomic.Uint64 // had no room
 
+	mu      sync.Mutex
+	filling batch
+	full    []batch
+	spare   batch // or nil
+
+	wake chan struct{} // room for one: a batch is full
+	stop chan struct{} // closed by shutdown
+	done chan struct{} // closed by work
+	once sync.Once
+
 	quit   context.Context // done: nothing is exported any more
 	giveUp context.CancelFunc
 
-	lastLog    time.Time // of the one goroutine that exports
+	// Of the goroutine that exports.
+	lastLog    time.Time
 	unreported uint64
-}
-
-func newGate(exporter sdktrace.SpanExporter, log *slog.Logger) *gate {
-	queue := positive("OTEL_BSP_MAX_QUEUE_SIZE", defaultQueue)
-	batch := min(positive("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", sdktrace.DefaultMaxExportBatchSize), queue)
-	g := &gate{exporter: exporter, log: log, limit: queue}
-	g.quit, g.giveUp = context.WithCancel(context.Background())
-	g.batch = sdktrace.NewBatchSpanProcessor(exportSide{g},
-		sdktrace.WithMaxQueueSize(queue), sdktrace.WithMaxExportBatchSize(batch))
-	return g
+	ended      error // of the destination's shutdown; read after done
 }
 
 // defaultQueue is how many spans wait at most, where OTEL_BSP_MAX_QUEUE_SIZE
 // says nothing: a tenth of a second at 20,000 writes a second with children,
-// about 20 MB when full. The SDK's own 2,048 is made for one application's
+// about 10 MB when full. The SDK's own 2,048 is made for one application's
 // requests.
 const defaultQueue = 8192
+
+func newGate(to destination, log *slog.Logger) *gate {
+	limit := positive("OTEL_BSP_MAX_QUEUE_SIZE", defaultQueue)
+	g := &gate{
+		to: to, log: log, limit: limit,
+		size:     min(positive("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", sdktrace.DefaultMaxExportBatchSize), limit),
+		every:    time.Duration(positive("OTEL_BSP_SCHEDULE_DELAY", sdktrace.DefaultScheduleDelay)) * time.Millisecond,
+		patience: time.Duration(positive("OTEL_BSP_EXPORT_TIMEOUT", sdktrace.DefaultExportTimeout)) * time.Millisecond,
+		filling:  to.newBatch(),
+		wake:     make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	g.quit, g.giveUp = context.WithCancel(context.Background())
+	go g.work()
+	return g
+}
 
 func (g *gate) held() int {
 	settled := g.exported.Load() + g.failed.Load()
@@ -68,48 +108,112 @@ func (g *gate) lost() uint64 {
 
 // end takes finished spans: all of them, or none if there is no room. Only one
 // goroutine calls it.
-func (g *gate) end(spans []*record) {
+func (g *gate) end(spans []record) {
 	if g.quit.Err() != nil || g.held()+len(spans) > g.limit {
 		g.dropped.Add(uint64(len(spans)))
 		return
 	}
 	g.accepted.Add(uint64(len(spans)))
-	for _, s := range spans {
-		g.batch.OnEnd(s)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range spans {
+		g.filling.add(&spans[i])
+		if g.filling.len() < g.size {
+			continue
+		}
+		g.rotate()
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
 	}
+}
+
+// rotate begins a new batch. The caller holds mu.
+func (g *gate) rotate() {
+	g.full = append(g.full, g.filling)
+	if g.filling, g.spare = g.spare, nil; g.filling == nil {
+		g.filling = g.to.newBatch()
+	}
+}
+
+// work exports batches until the gate is shut, and then the destination.
+func (g *gate) work() {
+	defer close(g.done)
+	old := time.NewTicker(g.every)
+	defer old.Stop()
+	for {
+		select {
+		case <-g.wake:
+			g.export(false)
+		case <-old.C:
+			g.export(true)
+		case <-g.stop:
+			g.export(true)
+			g.ended = g.to.shutdown(g.quit)
+			return
+		}
+	}
+}
+
+// export empties the queue; all: the batch that is being filled too.
+func (g *gate) export(all bool) {
+	for {
+		b := g.next(all)
+		if b == nil {
+			return
+		}
+		g.exportOne(b)
+		b.reset()
+		g.mu.Lock()
+		g.spare = b
+		g.mu.Unlock()
+	}
+}
+
+func (g *gate) next(all bool) batch {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.full) == 0 && all && g.filling.len() > 0 {
+		g.rotate()
+	}
+	if len(g.full) == 0 {
+		return nil
+	}
+	b := g.full[0]
+	g.full = append(g.full[:0], g.full[1:]...)
+	return b
+}
+
+// exportOne hands a batch to the exporter. A failure is counted and logged.
+func (g *gate) exportOne(b batch) {
+	n := b.len()
+	if g.quit.Err() != nil {
+		g.failed.Add(uint64(n))
+		return
+	}
+	ctx, cancel := context.WithTimeout(g.quit, g.patience)
+	defer cancel()
+	if err := b.export(ctx); err != nil {
+		g.failed.Add(uint64(n))
+		g.report(err, n)
+		return
+	}
+	g.exported.Add(uint64(n))
 }
 
 // shutdown exports what is held until ctx ends; the rest fails.
 func (g *gate) shutdown(ctx context.Context) error {
-	defer g.giveUp() // the processor doesn't wait longer either
-	return g.batch.Shutdown(ctx)
-}
-
-// exportSide is the gate behind the batch processor.
-type exportSide struct{ *gate }
-
-// ExportSpans hands a batch to the real exporter. A failure is counted and
-// logged here and reported to nobody else: the SDK would print each one.
-func (g exportSide) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	n := len(spans)
-	if g.quit.Err() != nil {
-		g.failed.Add(uint64(n))
-		return nil
+	defer g.giveUp()
+	g.once.Do(func() { close(g.stop) })
+	defer context.AfterFunc(ctx, g.giveUp)()
+	select {
+	case <-g.done:
+		return g.ended
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(g.quit, cancel)()
-	if err := g.exporter.ExportSpans(ctx, spans); err != nil {
-		g.failed.Add(uint64(n))
-		g.report(err, n)
-		return nil
-	}
-	g.exported.Add(uint64(n))
-	return nil
 }
-
-// Shutdown ends the real exporter.
-func (g exportSide) Shutdown(ctx context.Context) error { return g.exporter.Shutdown(ctx) }
 
 func (g *gate) report(err error, n int) {
 	g.unreported += uint64(n)

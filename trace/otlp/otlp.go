@@ -3,7 +3,7 @@
 //
 //	trace.Tracer --Consume--> metrics (every exchange) --> /metrics, OTLP
 //	                     \--> spans (writes) --> gate (bounded, drops counted)
-//	                                               --> batch processor --> exporter
+//	                                               --> batches --> exporter
 //
 // Everything is set by OpenTelemetry's standard variables (OTEL_*): where
 // spans go, how many are sampled, what the service is called. A dead or
@@ -30,7 +30,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/wirewait/wirewait/trace"
 )
@@ -117,28 +116,38 @@ func newResource(ctx context.Context, version string) (*resource.Resource, error
 }
 
 func (e *Exporter) setupTraces(ctx context.Context, o Options, res *resource.Resource) error {
-	exporter := o.SpanExporter
-	if exporter == nil {
-		words, off, err := destination()
-		if e.words = words; err != nil || off {
-			return err
-		}
-		if exporter, err = autoexport.NewSpanExporter(ctx); err != nil {
-			return fmt.Errorf("set up the exporter of traces: %w", err)
-		}
-	} else {
-		e.words = fmt.Sprintf("traces: to %T", exporter)
+	sampler, err := newSampler()
+	if err != nil {
+		return err
 	}
-	e.gate = newGate(exporter, o.Log)
-	// The provider samples; spans go to the gate without it.
-	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res))
-	e.spans = &spans{
-		tracer:   provider.Tracer(scope, oteltrace.WithInstrumentationVersion(o.Version), oteltrace.WithSchemaURL(semconv.SchemaURL)),
-		gate:     e.gate,
-		children: o.Children,
-		limits:   sdktrace.NewSpanLimits(),
+	to, err := e.destination(ctx, o, res)
+	if err != nil || to == nil {
+		return err
 	}
+	e.gate = newGate(to, o.Log)
+	e.spans = &spans{sampler: sampler, gate: e.gate, children: o.Children, limits: newLimits()}
 	return nil
+}
+
+// destination also finds the words for where it leads. Nil: nowhere.
+func (e *Exporter) destination(ctx context.Context, o Options, res *resource.Resource) (destination, error) {
+	if o.SpanExporter != nil {
+		e.words = fmt.Sprintf("traces: to %T", o.SpanExporter)
+		return newToSDK(o.SpanExporter, res, o.Version)
+	}
+	where, err := tracesDestination()
+	e.words = where.words
+	switch {
+	case err != nil || where.off:
+		return nil, err
+	case where.protocol != "":
+		return newToOTLP(ctx, where.protocol, res, o.Version)
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("set up the exporter of traces: %w", err)
+	}
+	return newToSDK(exporter, res, o.Version)
 }
 
 // setupMetrics always serves /metrics, and exports elsewhere only if

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,6 +150,52 @@ func TestSamplerOfTheEnvironment(t *testing.T) {
 	}
 	if len(spans.all) != 8 {
 		t.Errorf("%d spans, want those of two writes", len(spans.all))
+	}
+}
+
+func TestSampler(t *testing.T) {
+	for _, tt := range []struct {
+		name, arg string
+		low, high int // of 1,000 writes
+		err       string
+	}{
+		{"", "", 1000, 1000, ""},
+		{"always_on", "", 1000, 1000, ""},
+		{" ALWAYS_OFF ", "", 0, 0, ""},
+		{"traceidratio", "", 1000, 1000, ""},
+		{"traceidratio", "0.1", 40, 200, ""},
+		{"parentbased_traceidratio", "0.1", 40, 200, ""},
+		{"parentbased_traceidratio", "0", 0, 0, ""},
+		{"sometimes", "", 0, 0, "OTEL_TRACES_SAMPLER=sometimes"},
+		{"parentbased_", "", 0, 0, "OTEL_TRACES_SAMPLER=parentbased_"},
+		{"traceidratio", "1%", 0, 0, "OTEL_TRACES_SAMPLER_ARG=1%"},
+		{"traceidratio", "1.1", 0, 0, "use a number from 0 to 1"},
+		{"traceidratio", "NaN", 0, 0, "use a number from 0 to 1"},
+	} {
+		t.Run(tt.name+" "+tt.arg, func(t *testing.T) {
+			t.Setenv("OTEL_TRACES_SAMPLER", tt.name)
+			t.Setenv("OTEL_TRACES_SAMPLER_ARG", tt.arg)
+			spans := &collect{}
+			e, err := Setup(t.Context(), Options{SpanExporter: spans})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got error %v, want one that says %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 1000 {
+				e.Consume(one())
+			}
+			if err := e.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(spans.all); n < tt.low || n > tt.high {
+				t.Errorf("%d spans, want %d to %d", n, tt.low, tt.high)
+			}
+		})
 	}
 }
 

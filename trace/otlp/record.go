@@ -1,8 +1,6 @@
 package otlp
 
 import (
-	"encoding/binary"
-	"math/rand/v2"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,21 +10,19 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
-// record is a finished span. The SDK's own spans are made to be changed by
-// many goroutines while time goes by: locks, two copies of the attributes, a
-// map to find doubles. A write is over when we hear of it, and writing its span
-// down at once costs less than half (BenchmarkConsume shows what it costs now).
-//
-// What a record doesn't say itself (resource, scope, and whatever a later SDK
-// may ask) is answered by the span of the SDK that it embeds. That one is used
-// for nothing else and shared by all records.
+// record is a finished span, before it takes its exporter's form (batch). The
+// SDK's own spans are made to be changed by many goroutines while time goes
+// by: locks, two copies of the attributes, a map to find doubles. A write is
+// over when we hear of it, so its spans are only written down, into records
+// that are used again for the next one.
 type record struct {
-	sdktrace.ReadOnlySpan
-	name       string
-	kind       oteltrace.SpanKind
-	context    oteltrace.SpanContext
-	parent     oteltrace.SpanContext
-	start, end time.Time
+	name            string
+	kind            oteltrace.SpanKind
+	context, parent oteltrace.SpanContext
+	start, end      time.Time
+	// shared come before attributes. They are the connection's, the same for
+	// all its writes; nil: none.
+	shared     *sharedAttributes
 	attributes []attribute.KeyValue
 	status     sdktrace.Status
 	events     []sdktrace.Event
@@ -34,40 +30,33 @@ type record struct {
 	children   int
 }
 
-var _ sdktrace.ReadOnlySpan = (*record)(nil)
-
-func (r *record) Name() string                       { return r.name }
-func (r *record) SpanContext() oteltrace.SpanContext { return r.context }
-func (r *record) Parent() oteltrace.SpanContext      { return r.parent }
-func (r *record) SpanKind() oteltrace.SpanKind       { return r.kind }
-func (r *record) StartTime() time.Time               { return r.start }
-func (r *record) EndTime() time.Time                 { return r.end }
-func (r *record) Attributes() []attribute.KeyValue   { return r.attributes }
-func (r *record) Links() []sdktrace.Link             { return r.links }
-func (r *record) Events() []sdktrace.Event           { return r.events }
-func (r *record) Status() sdktrace.Status            { return r.status }
-func (r *record) ChildSpanCount() int                { return r.children }
-
-// newSpanID draws an id as the SDK does.
-func newSpanID() (id oteltrace.SpanID) {
-	for !id.IsValid() {
-		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
-	}
-	return id
+// sharedAttributes are never changed; a batch keeps their encoding here.
+type sharedAttributes struct {
+	list    []attribute.KeyValue
+	encoded []byte
 }
 
-// limit applies OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (in characters, of strings)
-// and OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT.
-func limit(a []attribute.KeyValue, l sdktrace.SpanLimits) []attribute.KeyValue {
-	if n := l.AttributeCountLimit; n >= 0 && len(a) > n {
+// limits are OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT and
+// OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT (in characters, of strings), as the
+// SDK reads them; negative: none.
+type limits struct{ count, length int }
+
+func newLimits() limits {
+	l := sdktrace.NewSpanLimits()
+	return limits{l.AttributeCountLimit, l.AttributeValueLengthLimit}
+}
+
+// apply cuts what follows `before` other attributes.
+func (l limits) apply(a []attribute.KeyValue, before int) []attribute.KeyValue {
+	if n := max(l.count-before, 0); l.count >= 0 && len(a) > n {
 		a = a[:n]
 	}
-	if l.AttributeValueLengthLimit < 0 {
+	if l.length < 0 {
 		return a
 	}
 	for i, kv := range a {
 		if kv.Value.Type() == attribute.STRING {
-			a[i].Value = attribute.StringValue(truncate(kv.Value.AsString(), l.AttributeValueLengthLimit))
+			a[i].Value = attribute.StringValue(truncate(kv.Value.AsString(), l.length))
 		}
 	}
 	return a

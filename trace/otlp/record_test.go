@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -8,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
 // Every method of the SDK's interface answers, those that a record leaves to
@@ -96,18 +96,19 @@ func FuzzNames(f *testing.F) {
 	f.Add("insert", "orders", "10.0.0.1:5432", traceparent)
 	f.Add("\xff", "\xc0\xaf", "[::1]:99999", "")
 	f.Fuzz(func(t *testing.T, operation, collection, address, parent string) {
-		s := spans{limits: sdktrace.NewSpanLimits(), children: ChildrenAlways}
+		s := spans{sampler: sdktrace.AlwaysSample(), limits: newLimits(), children: ChildrenAlways}
 		fin := one()
 		fin.Operation, fin.Collection, fin.Traceparent = operation, collection, parent
 		c := *fin.Conn
 		c.PeerAddr, c.ClientAddr = address, address
 		fin.Conn = &c
-		ctx, _ := relation(fin)
-		root := s.root(fin, oteltrace.SpanContextFromContext(ctx))
+		id, _ := s.identify(fin)
+		s.make(fin, id)
+		root := s.finished[0]
 		if !utf8.ValidString(root.name) {
 			t.Errorf("the name %q is not UTF-8", root.name)
 		}
-		for _, kv := range root.attributes {
+		for _, kv := range slices.Concat(root.shared.list, root.attributes) {
 			if !utf8.ValidString(kv.Value.AsString()) && kv.Value.Type() == attribute.STRING {
 				t.Errorf("%s is %q", kv.Key, kv.Value.AsString())
 			}

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"context"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,15 +12,22 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// spans makes the spans of writes. One goroutine uses it.
+// spans makes the spans of writes. One goroutine uses it; what it makes is used
+// again for the next write.
 type spans struct {
-	tracer   oteltrace.Tracer
+	sampler  sdktrace.Sampler
 	gate     *gate
 	children Children
-	limits   sdktrace.SpanLimits
-	template sdktrace.ReadOnlySpan // what records embed; nil before the first
-	finished []*record             // of one write
+	limits   limits
+	// connections holds what all writes of one have in common. It is emptied
+	// when it has grown to maxConnections.
+	connections map[*trace.Conn]*sharedAttributes
+
+	finished   []record // of one write: the root, then its children
+	attributes []attribute.KeyValue
 }
+
+const maxConnections = 4096
 
 // write makes the span of one write, and its children:
 //
@@ -30,59 +36,55 @@ type spans struct {
 //
 // Receive has no child: it is the stretch before the first one.
 func (s *spans) write(f *trace.Finished) {
-	ctx, links := relation(f)
-	// The SDK draws the ids and samples, by OTEL_TRACES_SAMPLER.
-	_, drawn := s.tracer.Start(ctx, "")
-	if !drawn.SpanContext().IsSampled() {
+	id, sampled := s.identify(f)
+	if !sampled {
 		return
 	}
-	if s.template == nil {
-		s.template, _ = drawn.(sdktrace.ReadOnlySpan)
-	}
-	root := s.root(f, drawn.SpanContext())
-	root.parent, root.links = oteltrace.SpanContextFromContext(ctx), links
-	s.finished = append(s.finished[:0], root)
-	if s.wantsChildren(f) {
-		s.addChildren(root, f)
-	}
+	s.make(f, id)
 	s.gate.end(s.finished) // all of a write or nothing: half a tree misleads
-	clear(s.finished)
 }
 
-func (s *spans) root(f *trace.Finished, sc oteltrace.SpanContext) *record {
-	start := f.Conn.Time(trace.Start(f.Exchange))
-	r := &record{
-		ReadOnlySpan: s.template,
-		name:         spanName(f),
-		kind:         oteltrace.SpanKindClient,
-		context:      sc,
-		start:        start,
-		end:          start.Add(f.Waits.Total),
-		status:       status(f),
-		attributes:   limit(writeAttributes(f), s.limits),
+// make fills s.finished.
+func (s *spans) make(f *trace.Finished, id identity) {
+	s.finished, s.attributes = s.finished[:0], s.attributes[:0]
+	s.addRoot(f, id)
+	if s.wantsChildren(f) {
+		s.addChildren(f)
 	}
+}
+
+func (s *spans) addRoot(f *trace.Finished, id identity) {
+	start := f.Conn.Time(trace.Start(f.Exchange))
+	r := record{
+		name:    spanName(f),
+		kind:    oteltrace.SpanKindClient,
+		context: id.context,
+		parent:  id.parent,
+		links:   id.links,
+		start:   start,
+		end:     start.Add(f.Waits.Total),
+		status:  status(f),
+		shared:  s.connection(f.Conn),
+	}
+	s.attributes = appendWrite(s.attributes, f)
+	r.attributes = s.limits.apply(s.attributes, len(r.shared.list))
 	if f.Unreplicated() {
 		r.events = []sdktrace.Event{{Name: eventUnreplicated, Time: r.end.Add(-f.Waits.Reply)}}
 	}
-	return r
+	s.finished = append(s.finished, r)
 }
 
-// relation is the context with the write's parent, or the links of a write
-// whose traceparent belonged to an earlier one: a prepared statement keeps its
-// comment, so that only its first Execute was sent by that parent.
-func relation(f *trace.Finished) (context.Context, []sdktrace.Link) {
-	ctx := context.Background()
-	if f.Traceparent == "" {
-		return ctx, nil
+func (s *spans) connection(c *trace.Conn) *sharedAttributes {
+	shared := s.connections[c]
+	if shared != nil {
+		return shared
 	}
-	sc, ok := parent(f.Traceparent)
-	switch {
-	case !ok:
-		return ctx, nil
-	case f.TraceparentReused:
-		return ctx, []sdktrace.Link{{SpanContext: sc}}
+	if s.connections == nil || len(s.connections) >= maxConnections {
+		s.connections = make(map[*trace.Conn]*sharedAttributes)
 	}
-	return oteltrace.ContextWithRemoteSpanContext(ctx, sc), nil
+	shared = &sharedAttributes{list: s.limits.apply(connectionAttributes(c), 0)}
+	s.connections[c] = shared
+	return shared
 }
 
 // spanName follows the conventions: the summary, else {operation} {target}.
@@ -138,34 +140,36 @@ func (s *spans) wantsChildren(f *trace.Finished) bool {
 
 // addChildren adds request, server and reply, end to end. Without a reply there
 // is a request only.
-func (s *spans) addChildren(root *record, f *trace.Finished) {
+func (s *spans) addChildren(f *trace.Finished) {
 	w := &f.Waits
 	request, reply := &f.Sides[wire.ToServer], &f.Sides[wire.ToClient]
-	at := root.start.Add(w.Receive)
-	at = s.addChild(root, trace.PartRequest, at, w.Request, request)
+	at := s.finished[0].start.Add(w.Receive)
+	at = s.addChild(trace.PartRequest, at, w.Request, request)
 	if reply.LastIn == 0 {
 		return
 	}
-	at = s.addChild(root, trace.PartServer, at, w.Server+w.Replication, nil)
-	s.addChild(root, trace.PartReply, at, w.Reply, reply)
+	at = s.addChild(trace.PartServer, at, w.Server+w.Replication, nil)
+	s.addChild(trace.PartReply, at, w.Reply, reply)
 }
 
 // addChild adds one that begins at start, and returns where it ends. The delay
 // is that of side; nil: none.
-func (s *spans) addChild(root *record, name string, start time.Time, d time.Duration, side *wire.Side) time.Time {
-	r := &record{
-		ReadOnlySpan: s.template,
-		name:         name,
-		kind:         oteltrace.SpanKindInternal,
-		context:      root.context.WithSpanID(newSpanID()),
-		parent:       root.context,
-		start:        start,
-		end:          start.Add(d),
+func (s *spans) addChild(name string, start time.Time, d time.Duration, side *wire.Side) time.Time {
+	root := &s.finished[0]
+	root.children++
+	r := record{
+		name:    name,
+		kind:    oteltrace.SpanKindInternal,
+		context: root.context.WithSpanID(newSpanID()),
+		parent:  root.context,
+		start:   start,
+		end:     start.Add(d),
 	}
 	if side != nil && side.Planned > 0 && side.LastOut != 0 {
-		r.attributes = []attribute.KeyValue{ms(keyPlanned, side.Planned), ms(keyAchieved, side.LastOut.Sub(side.LastIn))}
+		n := len(s.attributes)
+		s.attributes = append(s.attributes, ms(keyPlanned, side.Planned), ms(keyAchieved, side.LastOut.Sub(side.LastIn)))
+		r.attributes = s.attributes[n:]
 	}
-	root.children++
 	s.finished = append(s.finished, r)
 	return r.end
 }
