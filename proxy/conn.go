@@ -35,7 +35,7 @@ type conn struct {
 	mu             sync.Mutex
 	client, server *socket
 	pump           *pump.Conn
-	stopped        bool
+	stopped        bool // the sockets' deadlines are the stop's from now on
 	unread         bool // the session reads nothing any more, and that was said
 
 	ended [2]bool     // directions whose end was carried out
@@ -170,13 +170,19 @@ func (c *conn) watch() bool {
 func (c *conn) stopIfQuiet() {
 	c.mu.Lock()
 	driving := c.pump != nil
-	quiet := driving && c.pump.Quiet()
 	c.mu.Unlock()
 	if !driving {
 		c.tear()
-	} else if quiet {
+	} else if c.quiet() {
 		c.stop()
 	}
+}
+
+// quiet reports that nothing is under way on a connection that has its pump.
+func (c *conn) quiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pump.Quiet()
 }
 
 // stop makes the driver's goroutines return, wherever they wait, and has the
@@ -213,15 +219,18 @@ func (c *conn) tear() {
 func (c *conn) finish() {
 	defer c.end()
 	c.ways.Wait()
-	if c.ctx.Err() == nil {
-		var both sync.WaitGroup
-		for _, s := range []*socket{c.client, c.server} {
-			both.Go(s.finish)
+	end := (*socket).finish
+	if c.ctx.Err() != nil {
+		end = (*socket).close
+		if !c.quiet() {
+			// An orderly end would pass off what was cut short as all there was.
+			end = (*socket).reset
 		}
-		both.Wait()
 	}
-	c.client.Close()
-	c.server.Close()
+	var both sync.WaitGroup
+	both.Go(func() { end(c.client) })
+	both.Go(func() { end(c.server) })
+	both.Wait()
 	c.mu.Lock()
 	lost := c.pump.Close()
 	c.mu.Unlock()

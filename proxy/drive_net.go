@@ -51,9 +51,7 @@ func (w *way) read() {
 			w.readEnd(err)
 			return
 		}
-		if w.half.Load() {
-			w.expectWithin(w.link.proxy.config.Linger)
-		}
+		w.renewLinger()
 		if !w.forward(b) && !w.waitForRoom() {
 			return
 		}
@@ -114,6 +112,7 @@ func (w *way) waitForRoom() bool {
 		w.mu.Unlock()
 		if ok {
 			p.counts.stalled[w.dir].Add(int64(stalled))
+			w.renewLinger() // the peer was not silent: nobody listened
 			return true
 		}
 	}
@@ -202,7 +201,9 @@ func (w *way) writeDue(vec [][]byte) bool {
 
 // carryOut does to the other socket what happened to this one.
 func (w *way) carryOut(e inject.End) {
-	if e == inject.EndReset {
+	if e == inject.EndReset || w.src.broken.Load() {
+		// A reset throws away what the kernel has not delivered yet.
+		w.dst.delivered(w.link.proxy.config.Linger, w.over)
 		w.dst.reset()
 		w.tear()
 		return
@@ -239,11 +240,25 @@ func (w *way) endWay() {
 	}
 	w.half.Store(true)
 	// What comes next is read from the socket that this direction wrote to.
-	_ = w.dst.SetReadDeadline(time.Now().Add(w.link.proxy.config.Linger))
+	w.linger(w.dst)
+	w.checkStop()
 }
 
-func (w *way) expectWithin(d time.Duration) {
-	_ = w.src.SetReadDeadline(time.Now().Add(d))
+// renewLinger is called when something was heard, or could not be.
+func (w *way) renewLinger() {
+	if w.half.Load() {
+		w.linger(w.src)
+	}
+}
+
+// linger bounds the silence on a socket from now on. The lock keeps it from
+// undoing the deadline by which a stop ends all waiting.
+func (w *way) linger(s *socket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		_ = s.SetReadDeadline(time.Now().Add(w.link.proxy.config.Linger))
+	}
 }
 
 func (w *way) wakeReader() {

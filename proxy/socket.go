@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -16,6 +18,11 @@ type socket struct {
 	direct *direct // nil: not a plain socket (TLS, or in memory)
 	prefix []byte  // bytes that were read ahead of the driver
 	small  []byte  // read buffer of a socket that is not plain
+
+	// broken: a write was told that the peer reset the connection. The kernel
+	// tells it once, to whoever asks first; a read sees a mere EOF afterwards
+	// (Linux, sock_error in include/net/sock.h).
+	broken atomic.Bool
 }
 
 // newSocket wraps a connection. prefix was read from it already.
@@ -55,11 +62,26 @@ func (s *socket) try(b []byte) (int, error) {
 	if s.direct == nil {
 		return 0, nil
 	}
-	return s.direct.try(b)
+	n, err := s.direct.try(b)
+	return n, s.note(err)
+}
+
+// note remembers a reset. EPIPE is none: the peer had closed in good order, or
+// the reset was told before.
+func (s *socket) note(err error) error {
+	if errors.Is(err, syscall.ECONNRESET) {
+		s.broken.Store(true)
+	}
+	return err
 }
 
 // writev writes all of vec and may wait for it.
 func (s *socket) writev(vec [][]byte) (int, error) {
+	n, err := s.writeAll(vec)
+	return n, s.note(err)
+}
+
+func (s *socket) writeAll(vec [][]byte) (int, error) {
 	if len(vec) == 1 {
 		return s.Conn.Write(vec[0])
 	}
@@ -92,14 +114,37 @@ func (s *socket) closeWrite() {
 // reset closes the socket so that its peer sees a reset, as far as the socket
 // can do it (TCP).
 func (s *socket) reset() {
-	c := s.Conn
-	if u, ok := c.(interface{ NetConn() net.Conn }); ok { // tls.Conn
-		c = u.NetConn()
-	}
+	c := s.underneath()
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0)
 	}
 	_ = c.Close()
+}
+
+// underneath is the connection without its TLS.
+func (s *socket) underneath() net.Conn {
+	if u, ok := s.Conn.(interface{ NetConn() net.Conn }); ok { // tls.Conn
+		return u.NetConn()
+	}
+	return s.Conn
+}
+
+// delivered waits until the peer's kernel has all that was written, for as long
+// as that gets on within patience, or until stop.
+func (s *socket) delivered(patience time.Duration, stop <-chan struct{}) {
+	c := s.underneath()
+	least := undelivered(c)
+	deadline := time.Now().Add(patience)
+	for pause := time.Millisecond; least > 0 && time.Now().Before(deadline); pause = min(2*pause, 100*time.Millisecond) {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		if n := undelivered(c); n < least {
+			least, deadline = n, time.Now().Add(patience)
+		}
+	}
 }
 
 const (
@@ -125,5 +170,7 @@ func (s *socket) finish() {
 	putBuffer(b)
 	_ = s.Conn.Close()
 }
+
+func (s *socket) close() { _ = s.Conn.Close() }
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

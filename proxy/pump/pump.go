@@ -277,10 +277,15 @@ func (c *Conn) Fail(dir wire.Direction) (lost int) {
 	return lost
 }
 
-// Quiet reports that nothing is under way: both lines are empty, both streams
-// stand between messages and no reply is awaited.
+// Quiet reports that nothing is under way: both lines are empty, nothing is
+// being written or waits to be told, both streams stand between messages and no
+// reply is awaited.
 func (c *Conn) Quiet() bool {
-	return c.dirs[0].line.Empty() && c.dirs[1].line.Empty() && c.session.Quiet()
+	return c.dirs[0].idle() && c.dirs[1].idle() && c.session.Quiet()
+}
+
+func (p *pump) idle() bool {
+	return p.line.Empty() && !p.direct && (!p.ended || p.finished || p.dead)
 }
 
 // Close ends everything: exchanges that wait are emitted unanswered, and what
