@@ -3,6 +3,8 @@ package proxy
 import (
 	"bytes"
 	"crypto/tls"
+
+	"github.com/wirewait/wirewait/wire"
 )
 
 // SCRAM can be bound to the TLS channel that it runs in (SCRAM-SHA-256-PLUS):
@@ -13,32 +15,28 @@ import (
 //	TLS          plain                   the server offers none: works without
 //	TLS          TLS, same certificate   works
 //	TLS          TLS, another one        the client fails, unless told not to bind
-//	plain        TLS                     libpq takes the offer for an attack and fails
-const (
-	boundElsewhere = "the server offers SCRAM that is bound to its certificate, and clients see another one: " +
-		"libpq fails with \"SCRAM channel binding check failed\" unless the client sets channel_binding=disable. " +
-		"Do that, leave the upstream plain (--upstream-tls off), " +
-		"or give the server's own certificate and key as --tls-cert and --tls-key"
-	boundInPlain = "the server offers SCRAM that is bound to its TLS, and the client uses none: " +
-		"libpq fails with \"server offered SCRAM-SHA-256-PLUS authentication over a non-SSL connection\". " +
-		"Leave the upstream plain (--upstream-tls off), or let the client use TLS: with channel_binding=disable " +
-		"and --tls auto, or with the server's own certificate and key as --tls-cert and --tls-key"
-)
+//	plain        TLS                     taken out of the server's offer: see offer
+const boundElsewhere = "the server offers SCRAM that is bound to its certificate, and clients see another one: " +
+	"libpq fails with \"SCRAM channel binding check failed\" unless the client sets channel_binding=disable. " +
+	"Do that, leave the upstream plain (--upstream-tls off), " +
+	"or give the server's own certificate and key as --tls-cert and --tls-key"
 
 // unbound is what to do when the server offers bound SCRAM on a connection
-// where it can't work; nil where it can.
+// where it can't work; nil where it can, or where the offer is mended.
 func (c *conn) unbound(e *established) func() {
 	server, ok := e.server.(*upstreamConn)
 	if !ok {
 		return nil
 	}
-	trouble := boundInPlain
-	if _, ok := e.client.(*tls.Conn); ok {
-		trouble = boundElsewhere
-		ours := c.link.tls.client.Certificates[0].Certificate[0]
-		if bytes.Equal(ours, server.ConnectionState().PeerCertificates[0].Raw) {
-			return nil
+	if _, ok := e.client.(*tls.Conn); !ok {
+		if e.protocol == wire.Postgres {
+			server.offer = &offer{}
 		}
+		return nil
 	}
-	return func() { c.link.say(noticeBinding, trouble, "upstream", c.link.config.Upstream) }
+	ours := c.link.tls.client.Certificates[0].Certificate[0]
+	if bytes.Equal(ours, server.ConnectionState().PeerCertificates[0].Raw) {
+		return nil
+	}
+	return func() { c.link.say(noticeBinding, boundElsewhere, "upstream", c.link.config.Upstream) }
 }

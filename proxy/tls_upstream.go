@@ -95,10 +95,15 @@ func askForTLS(server io.ReadWriter) error {
 type upstreamConn struct {
 	*tls.Conn
 	refused func(error)
+	offer   *offer // nil: nothing is taken out of it
 }
 
-func (u *upstreamConn) Read(b []byte) (int, error) {
-	n, err := u.Conn.Read(b)
+func (u *upstreamConn) Read(b []byte) (n int, err error) {
+	if u.offer != nil {
+		n, err = u.offer.read(b, u.Conn.Read)
+	} else {
+		n, err = u.Conn.Read(b)
+	}
 	if _, ok := alertOf(err); ok {
 		u.refused(err)
 	}
