@@ -95,11 +95,12 @@ func TestFailure_ResetWaitsForASlowReader(t *testing.T) {
 	soon(t, "the connection is gone", func() bool { return p.Counters().ConnectionsOpen == 0 })
 }
 
-// lateDeadline sets a deadline in the future only after one in the past was
-// set, if there comes one: as a goroutine does that was held up.
+// lateDeadline sets its second deadline for reading, the one after a read, only
+// after a stop has set its own, if it can: as a goroutine does that was held up.
 type lateDeadline struct {
 	*net.TCPConn
-	past chan struct{}
+	entered, past chan struct{}
+	calls         int
 }
 
 func (c *lateDeadline) SetDeadline(d time.Time) error {
@@ -111,9 +112,12 @@ func (c *lateDeadline) SetDeadline(d time.Time) error {
 }
 
 func (c *lateDeadline) SetReadDeadline(d time.Time) error {
-	select {
-	case <-c.past:
-	case <-time.After(200 * time.Millisecond):
+	if c.calls++; c.calls == 2 {
+		close(c.entered)
+		select {
+		case <-c.past:
+		case <-time.After(200 * time.Millisecond):
+		}
 	}
 	return c.TCPConn.SetReadDeadline(d)
 }
@@ -121,11 +125,11 @@ func (c *lateDeadline) SetReadDeadline(d time.Time) error {
 // The deadline by which a stop ends all waiting must not be undone by one for
 // the silence of a half-closed peer.
 func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
-	half := make(chan struct{})
+	entered, half := make(chan struct{}), make(chan struct{})
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
-		_, _ = io.Copy(io.Discard, c)
-		close(half)
-		<-t.Context().Done() // neither closes nor speaks
+		<-half
+		_, _ = c.Write([]byte("x"))
+		<-t.Context().Done() // neither closes nor speaks any more
 	})
 	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = time.Hour })
 	dial := p.dial
@@ -134,11 +138,20 @@ func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return &lateDeadline{nc.(*net.TCPConn), make(chan struct{})}, nil
+		return &lateDeadline{TCPConn: nc.(*net.TCPConn), entered: entered, past: make(chan struct{})}, nil
 	}
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
-	<-half // the proxy is about to set, or sets, the deadline
+	soon(t, "the half-close is passed on", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for c := range p.conns {
+			return c.half.Load()
+		}
+		return false
+	})
+	close(half)
+	<-entered
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	done := make(chan error, 1)
