@@ -29,14 +29,20 @@ func (f *Finished) Concern() string {
 	switch {
 	case !f.Write:
 		return ""
-	case f.Protocol == wire.MongoDB && f.Mongo.InTransaction && !f.endsTransaction():
+	case f.Deferred():
 		return InTransaction
 	case f.Protocol == wire.MongoDB:
 		return f.Mongo.WriteConcern.Label()
-	case f.Postgres.InBlock:
-		return InTransaction
 	}
 	return f.Postgres.SynchronousCommit
+}
+
+// Deferred reports a write whose wait comes with its transaction's commit.
+func (f *Finished) Deferred() bool {
+	if f.Protocol == wire.MongoDB {
+		return f.Mongo.InTransaction && !f.endsTransaction()
+	}
+	return f.Postgres.InBlock
 }
 
 func (f *Finished) endsTransaction() bool {

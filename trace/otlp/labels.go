@@ -69,7 +69,7 @@ func concernLabel(f *trace.Finished) string {
 	switch {
 	case !f.Write:
 		return ""
-	case f.Concern() == trace.InTransaction:
+	case f.Deferred():
 		return inTransaction
 	case f.Protocol == wire.MongoDB:
 		return wLabel(f.Mongo.WriteConcern.W)

@@ -2,37 +2,34 @@ package otlp
 
 import (
 	"context"
-	"errors"
+	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
-// Buckets, in seconds: waits from a loopback round trip to a lost partition;
-// errors of a delay from what a timer can hold to what a stalled machine does.
-var (
-	waitBuckets = []float64{
-		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-		0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100,
-	}
-	errorBuckets = []float64{
-		-0.001, 0, 0.00005, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025,
-		0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
-	}
-)
-
-// metrics records the waits of every exchange. One goroutine uses it. What
-// costs time, making sets of labels, is done once per set.
+// metrics counts the waits of every exchange. One goroutine records, any may
+// produce. The SDK's own instruments cost four times as much as all the rest
+// that is done for a write: for each value they look up its set of labels,
+// which here is done once a write, and take part in what we don't use.
 type metrics struct {
-	operation, wait, delayError metric.Float64Histogram
+	version string
+	start   time.Time
+	known   map[string]bool // operations
 
-	known  map[string]bool
+	mu     sync.Mutex
 	series map[seriesKey]*series
-	links  map[string][]metric.RecordOption
+	waits  map[seriesKey]*[5]histogram // by part; their keys have no outcome
+	links  map[string]*histogram       // errors of the delay
+	// latest is the series that was used last: writes are seldom alone.
+	latest    *series
+	latestKey seriesKey
 }
 
 type seriesKey struct {
@@ -40,38 +37,27 @@ type seriesKey struct {
 	link, operation, concern, outcome string
 }
 
-// series holds the ready-made labels of one seriesKey.
+// series is what is counted of one seriesKey.
 type series struct {
-	operation []metric.RecordOption
-	parts     [5][]metric.RecordOption
+	operation histogram
+	waits     *[5]histogram
 }
 
-func newMetrics(m metric.Meter) (*metrics, error) {
-	var errs [3]error
-	r := &metrics{
-		known:  knownOperations(),
-		series: make(map[seriesKey]*series),
-		links:  make(map[string][]metric.RecordOption),
+func newMetrics(version string) *metrics {
+	return &metrics{
+		version: version, start: time.Now(), known: knownOperations(),
+		series: make(map[seriesKey]*series), waits: make(map[seriesKey]*[5]histogram), links: make(map[string]*histogram),
 	}
-	r.operation, errs[0] = m.Float64Histogram("wirewait.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("From the first byte of a request to the last of its reply, as the client sees it."),
-		metric.WithExplicitBucketBoundaries(waitBuckets...))
-	r.wait, errs[1] = m.Float64Histogram("wirewait.wait.duration", metric.WithUnit("s"),
-		metric.WithDescription("The same time by part: receive, request, server, replication, reply."),
-		metric.WithExplicitBucketBoundaries(waitBuckets...))
-	r.delayError, errs[2] = m.Float64Histogram("wirewait.delay.error", metric.WithUnit("s"),
-		metric.WithDescription("How much longer an exchange was held than it was to be."),
-		metric.WithExplicitBucketBoundaries(errorBuckets...))
-	return r, errors.Join(errs[:]...)
 }
 
 func (m *metrics) record(f *trace.Finished) {
 	if f.Background() {
 		return
 	}
-	ctx := context.Background()
-	s := m.labels(f)
-	m.operation.Record(ctx, f.Waits.Total.Seconds(), s.operation...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.of(f)
+	s.operation.add(f.Waits.Total)
 	if f.Missing() {
 		return // its parts end where its connection did
 	}
@@ -79,50 +65,93 @@ func (m *metrics) record(f *trace.Finished) {
 		if p.Name == trace.PartReplication && p.Time == 0 {
 			continue // not seen, which is not the same as none
 		}
-		m.wait.Record(ctx, p.Time.Seconds(), s.parts[i]...)
+		s.waits[i].add(p.Time)
 	}
 	if f.Waits.Planned > 0 {
-		m.delayError.Record(ctx, (f.Waits.Achieved - f.Waits.Planned).Seconds(), m.link(f.Conn.Link)...)
+		m.link(f.Conn.Link).add(f.Waits.Achieved - f.Waits.Planned)
 	}
 }
 
-func (m *metrics) labels(f *trace.Finished) *series {
+func (m *metrics) of(f *trace.Finished) *series {
 	k := seriesKey{f.Protocol, f.Conn.Link, f.Operation, concernLabel(f), outcomeLabel(f)}
+	if m.latest != nil && k == m.latestKey {
+		return m.latest
+	}
 	if !m.known[k.operation] {
 		k.operation = trace.Other
 	}
 	s := m.series[k]
 	if s == nil {
-		s = newSeries(k)
+		s = m.newSeries(k)
 		m.series[k] = s
 	}
+	m.latest, m.latestKey = s, k
 	return s
 }
 
-func newSeries(k seriesKey) *series {
+func (m *metrics) newSeries(k seriesKey) *series {
 	common := []attribute.KeyValue{
 		system(k.protocol),
 		semconv.DBOperationName(k.operation),
 		keyLink.String(k.link),
 	}
 	common = appendString(common, keyConcern, k.concern)
-	with := func(kv attribute.KeyValue) []metric.RecordOption {
-		set := attribute.NewSet(append(common[:len(common):len(common)], kv)...)
-		return []metric.RecordOption{metric.WithAttributeSet(set)}
+	with := func(kv attribute.KeyValue) histogram {
+		return newHistogram(waitBuckets, append(common[:len(common):len(common)], kv)...)
 	}
 	s := &series{operation: with(keyOutcome.String(k.outcome))}
-	var w trace.Waits
-	for i, p := range w.Parts() {
-		s.parts[i] = with(keyPart.String(p.Name))
+	k.outcome = ""
+	if s.waits = m.waits[k]; s.waits == nil {
+		s.waits = new([5]histogram)
+		for i, p := range new(trace.Waits).Parts() {
+			s.waits[i] = with(keyPart.String(p.Name))
+		}
+		m.waits[k] = s.waits
 	}
 	return s
 }
 
-func (m *metrics) link(name string) []metric.RecordOption {
-	o := m.links[name]
-	if o == nil {
-		o = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(keyLink.String(name)))}
-		m.links[name] = o
+func (m *metrics) link(name string) *histogram {
+	h := m.links[name]
+	if h == nil {
+		made := newHistogram(errorBuckets, keyLink.String(name))
+		h = &made
+		m.links[name] = h
 	}
-	return o
+	return h
+}
+
+// Produce is a snapshot, for the SDK's readers: it goes where the instruments'
+// values go, under the same scope. It is always cumulative.
+func (m *metrics) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	var operations, waits, errors points
+	now := time.Now()
+	m.mu.Lock()
+	for _, s := range m.series {
+		operations = s.operation.appendTo(operations, m.start, now)
+	}
+	for _, parts := range m.waits {
+		for i := range parts {
+			waits = parts[i].appendTo(waits, m.start, now)
+		}
+	}
+	for _, h := range m.links {
+		errors = h.appendTo(errors, m.start, now)
+	}
+	m.mu.Unlock()
+	return []metricdata.ScopeMetrics{{
+		Scope: instrumentation.Scope{Name: scope, Version: m.version},
+		Metrics: appendHistogram(appendHistogram(appendHistogram(nil,
+			"wirewait.operation.duration", "From the first byte of a request to the last of its reply, as the client sees it.", operations),
+			"wirewait.wait.duration", "The same time by part: receive, request, server, replication, reply.", waits),
+			"wirewait.delay.error", "How much longer an exchange was held than it was to be.", errors),
+	}}, nil
+}
+
+func appendHistogram(list []metricdata.Metrics, name, what string, values points) []metricdata.Metrics {
+	if len(values) == 0 {
+		return list
+	}
+	return append(list, metricdata.Metrics{Name: name, Description: what, Unit: "s",
+		Data: metricdata.Histogram[float64]{DataPoints: values, Temporality: metricdata.CumulativeTemporality}})
 }

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,9 +125,13 @@ func (e *Exporter) setupTraces(ctx context.Context, o Options, res *resource.Res
 	if err != nil || to == nil {
 		return err
 	}
+	e.traceTo(to, sampler, o)
+	return nil
+}
+
+func (e *Exporter) traceTo(to destination, sampler sdktrace.Sampler, o Options) {
 	e.gate = newGate(to, o.Log)
 	e.spans = &spans{sampler: sampler, gate: e.gate, children: o.Children, limits: newLimits()}
-	return nil
 }
 
 // destination also finds the words for where it leads. Nil: nowhere.
@@ -153,18 +158,19 @@ func (e *Exporter) destination(ctx context.Context, o Options, res *resource.Res
 // setupMetrics always serves /metrics, and exports elsewhere only if
 // OTEL_METRICS_EXPORTER is set.
 func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Resource) error {
+	e.metrics = newMetrics(o.Version)
 	registry := prometheus.NewRegistry()
 	// The process itself: memory, goroutines, CPU, open descriptors.
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scrape, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo(),
-		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
+		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes), promexporter.WithProducer(e.metrics))
 	if err != nil {
 		return fmt.Errorf("set up /metrics: %w", err)
 	}
 	e.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	readers := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(scrape)}
 	if os.Getenv("OTEL_METRICS_EXPORTER") != "" {
-		reader, err := autoexport.NewMetricReader(ctx)
+		reader, err := newReader(ctx, e.metrics)
 		if err != nil {
 			return fmt.Errorf("set up the exporter of metrics: %w", err)
 		}
@@ -172,9 +178,6 @@ func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Re
 	}
 	e.meters = sdkmetric.NewMeterProvider(readers...)
 	meter := e.meters.Meter(scope, metric.WithInstrumentationVersion(o.Version))
-	if e.metrics, err = newMetrics(meter); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
 	if o.Counters != nil {
 		err = observeProxy(meter, o.Counters)
 	}
@@ -182,6 +185,21 @@ func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Re
 		err = errors.Join(err, observeSpans(meter, e.gate))
 	}
 	return err
+}
+
+// readers guards autoexport's producer, which is the process's.
+var readers sync.Mutex
+
+// newReader is the one that the environment names. It reads our own metrics
+// too: OTEL_METRICS_PRODUCERS would take their place.
+func newReader(ctx context.Context, m *metrics) (sdkmetric.Reader, error) {
+	if v := os.Getenv("OTEL_METRICS_PRODUCERS"); v != "" {
+		return nil, fmt.Errorf("OTEL_METRICS_PRODUCERS=%s: unset it, the metrics are wirewait's own", v)
+	}
+	readers.Lock()
+	defer readers.Unlock()
+	autoexport.WithFallbackMetricProducer(func(context.Context) (sdkmetric.Producer, error) { return m, nil })
+	return autoexport.NewMetricReader(ctx)
 }
 
 // Consume records one exchange. It never blocks.

@@ -117,18 +117,18 @@ func appendLink(b []byte, c oteltrace.SpanContext) []byte {
 func appendAttributes(b []byte, field byte, list []attribute.KeyValue) []byte {
 	for i := range list {
 		kv := &list[i]
-		value := sizeValue(kv.Value)
+		value := sizeValue(&kv.Value)
 		b = append(b, field<<3|kindBytes)
 		b = protowire.AppendVarint(b, uint64(sizeText(string(kv.Key))+1+protowire.SizeBytes(value)))
 		b = appendText(b, 1, string(kv.Key))
 		b = append(b, 2<<3|kindBytes)
 		b = protowire.AppendVarint(b, uint64(value))
-		b = appendValue(b, kv.Value)
+		b = appendValue(b, &kv.Value)
 	}
 	return b
 }
 
-func sizeValue(v attribute.Value) int {
+func sizeValue(v *attribute.Value) int {
 	switch v.Type() {
 	case attribute.BOOL:
 		return 2
@@ -142,7 +142,7 @@ func sizeValue(v attribute.Value) int {
 	return sizeText(v.String()) // a list, which none of ours is
 }
 
-func appendValue(b []byte, v attribute.Value) []byte {
+func appendValue(b []byte, v *attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.BOOL:
 		return append(b, 2<<3|kindVarint, byte(protowire.EncodeBool(v.AsBool())))
