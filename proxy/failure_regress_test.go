@@ -131,7 +131,10 @@ func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
 		_, _ = c.Write([]byte("x"))
 		<-t.Context().Done() // neither closes nor speaks any more
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = time.Hour })
+	p, err := newProxy(Config{Linger: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
 	dial := p.dial
 	p.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		nc, err := dial(ctx, network, address)
@@ -140,6 +143,13 @@ func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
 		}
 		return &lateDeadline{TCPConn: nc.(*net.TCPConn), entered: entered, past: make(chan struct{})}, nil
 	}
+	l, err := p.newLink(LinkConfig{Listen: "127.0.0.1:0", Protocol: wire.TCP, Upstream: up})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.links = append(p.links, l)
+	p.running.Add(1)
+	go l.accept()
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
 	soon(t, "the half-close is passed on", func() bool {
