@@ -108,6 +108,9 @@ func (c *conn) begin(e *established) {
 		Text: p.config.Text, Inflate: p.inflate, Trouble: p.counts.trouble, ChannelBinding: c.unbound(e),
 	})
 	session.Open().Emit = c.emitTo(c.describe(e))
+	if p.config.Tracer != nil {
+		session.Open().Spare = p.config.Tracer.Spare
+	}
 	c.mu.Lock()
 	c.client, c.server = newSocket(e.client, e.prefix), newSocket(e.server, nil)
 	c.pump = pump.New(pump.Config{

@@ -94,9 +94,9 @@ func (d *detector) Frame(dir wire.Direction, b []byte, now wire.Stamp, pieces []
 	}
 	d.decided = true
 	if p != wire.TCP {
-		emit := d.Session.Open().Emit
+		old := d.Session.Open()
 		d.Session, _ = NewSession(p, d.options)
-		d.Session.Open().Emit = emit
+		d.Session.Open().Emit, d.Session.Open().Spare = old.Emit, old.Spare
 		d.pending = d.Session.Frame(dir, d.head, now, nil)
 	}
 	return d.Session.Frame(dir, b, now, pieces)

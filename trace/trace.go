@@ -54,6 +54,7 @@ type Finished struct {
 }
 
 // Consumer gets every finished exchange. Consume is called by one worker, one
-// exchange at a time, must not block, and must keep nothing of f: the worker
-// uses f again.
+// exchange at a time, must not block, and must keep nothing of f, neither
+// pointers nor slices: the worker uses f again, and other connections the
+// exchange. Strings, Conn and Peer may be kept.
 type Consumer interface{ Consume(f *Finished) }

@@ -19,6 +19,7 @@ type Tracer struct {
 	consumers []Consumer
 	limit     int
 	dropped   atomic.Uint64
+	spare     sync.Pool // of *wire.Exchange, handled
 
 	mu      sync.Mutex
 	pending []job
@@ -49,7 +50,7 @@ func New(queue int, consumers ...Consumer) *Tracer {
 }
 
 // Offer hands over a finished exchange. It never blocks. True: the tracer
-// keeps x and the caller must not touch it again. False: there was no room
+// keeps x and the caller must not touch it again (others may: Spare). False: there was no room
 // (counted as dropped) or the tracer is closed, and x is still the caller's.
 func (t *Tracer) Offer(x *wire.Exchange, c *Conn) bool {
 	t.mu.Lock()
@@ -69,6 +70,15 @@ func (t *Tracer) Offer(x *wire.Exchange, c *Conn) bool {
 		t.signal()
 	}
 	return true
+}
+
+// Spare gives an exchange that was handled, to be used again by whoever calls,
+// with whatever it holds; nil: there is none. It's made for wire.Open.Spare:
+// an exchange is half a kilobyte, and without it each write leaves one to the
+// garbage collector.
+func (t *Tracer) Spare() *wire.Exchange {
+	x, _ := t.spare.Get().(*wire.Exchange)
+	return x
 }
 
 // Dropped is how many exchanges found the queue full.
@@ -135,6 +145,7 @@ func (t *Tracer) handle(batch []job) {
 		for _, c := range t.consumers {
 			c.Consume(&f)
 		}
-		*j = job{} // let go of the exchange
+		t.spare.Put(j.x)
+		*j = job{}
 	}
 }

@@ -135,6 +135,48 @@ func TestTracer_CloseLosesNothing(t *testing.T) {
 	}
 }
 
+// Connections share the records that the worker is done with. Run by the race
+// detector, it also finds whoever touches a record that isn't his.
+func TestTracer_RecordsComeBackToAnyConnection(t *testing.T) {
+	t.Parallel()
+	const each, room = 5000, 4 * 5000
+	handled := make(map[*Conn]int)
+	tr := New(room, consumerFunc(func(f *Finished) {
+		handled[f.Conn]++
+		if f.Database != f.Conn.Link || f.Operation != "insert" || f.Batch != int(f.Ordinal) || f.Collection != "" {
+			t.Errorf("%s: its exchange %d is %s of %s, %d documents", f.Conn.Link, f.Ordinal, f.Operation, f.Database, f.Batch)
+		}
+	}))
+	var connections sync.WaitGroup
+	conns := make([]*Conn, room/each)
+	for i := range conns {
+		conns[i] = &Conn{Link: string(rune('a' + i))}
+		connections.Go(func() {
+			o := wire.NewOpen(wire.MongoDB)
+			o.Spare = tr.Spare
+			o.Emit = func(x *wire.Exchange) bool { return tr.Offer(x, conns[i]) }
+			for n := range each {
+				x := o.New()
+				if x.Operation != "" || x.Ordinal != uint64(n+1) {
+					t.Errorf("a new record is %+v", x)
+				}
+				x.Operation, x.Database, x.Batch = "insert", conns[i].Link, n+1
+				o.Complete(x)
+			}
+		})
+	}
+	connections.Wait()
+	tr.Close()
+	for _, c := range conns {
+		if handled[c] != each {
+			t.Errorf("%s: %d handled, want %d", c.Link, handled[c], each)
+		}
+	}
+	if tr.Spare() == nil {
+		t.Error("no record came back")
+	}
+}
+
 func TestTracer_OfferDoesNotAllocateOnceWarm(t *testing.T) {
 	tr := New(1<<16, consumerFunc(func(*Finished) {}))
 	defer tr.Close()

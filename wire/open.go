@@ -13,6 +13,9 @@ type Open struct {
 	// Emit gets each finished exchange and owns it from then on. It returns
 	// true to keep it; after false the record is used again. Nil drops all.
 	Emit func(*Exchange) (keep bool)
+	// Spare gives a record that a receiver of Emit kept and is done with, with
+	// whatever it holds; nil: there is none. Nil if records never come back.
+	Spare func() *Exchange
 
 	protocol Protocol
 	ordinal  uint64
@@ -31,22 +34,31 @@ func (o *Open) Len() int { return o.count }
 
 // New opens an exchange.
 func (o *Open) New() *Exchange {
-	var x *Exchange
-	if n := len(o.free); n > 0 {
-		x = o.free[n-1]
-		o.free = o.free[:n-1]
-		raw := x.Mongo.WriteConcern.Raw[:0]
-		*x = Exchange{}
-		x.Mongo.WriteConcern.Raw = raw
-	} else {
-		x = &Exchange{}
-	}
+	x := o.blank()
 	o.ordinal++
 	o.count++
 	x.Ordinal = o.ordinal
 	x.Protocol = o.protocol
 	x.Sides[ToServer].stallBase = o.stalled[ToServer]
 	x.Sides[ToClient].stallBase = o.stalled[ToClient]
+	return x
+}
+
+// blank is a zero exchange, but for memory that it may use again.
+func (o *Open) blank() *Exchange {
+	var x *Exchange
+	if n := len(o.free); n > 0 {
+		x = o.free[n-1]
+		o.free = o.free[:n-1]
+	} else if o.Spare != nil {
+		x = o.Spare()
+	}
+	if x == nil {
+		return &Exchange{}
+	}
+	raw := x.Mongo.WriteConcern.Raw[:0]
+	*x = Exchange{}
+	x.Mongo.WriteConcern.Raw = raw
 	return x
 }
 

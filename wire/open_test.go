@@ -132,6 +132,27 @@ func TestOpen_ReusesRecordsAndForgetsWhatTheyHeld(t *testing.T) {
 	}
 }
 
+func TestOpen_TakesSparesAndForgetsWhatTheyHeld(t *testing.T) {
+	o := NewOpen(MongoDB)
+	var kept *Exchange
+	o.Emit = func(x *Exchange) bool { kept = x; return true }
+	o.Spare = func() *Exchange { x := kept; kept = nil; return x }
+	x := o.New() // there was none
+	x.Operation, x.Mongo.WriteConcern.Raw, x.Write = "insert", []byte{1, 2}, true
+	o.Complete(x)
+	y := o.New()
+	if x != y {
+		t.Fatal("the spare was not taken")
+	}
+	if y.Operation != "" || len(y.Mongo.WriteConcern.Raw) != 0 || y.Write || y.Ordinal != 2 || y.Protocol != MongoDB {
+		t.Fatalf("%+v", y)
+	}
+	o.Complete(y)
+	if kept != y || o.Len() != 0 {
+		t.Fatalf("the spare was not emitted again: %d open", o.Len())
+	}
+}
+
 func TestWriteConcern_Label(t *testing.T) {
 	for want, w := range map[string]WriteConcern{
 		"default":     {},

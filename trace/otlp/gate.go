@@ -55,7 +55,7 @@ type gate struct {
 	mu      sync.Mutex
 	filling batch
 	full    []batch
-	spare   batch // or nil
+	spare   []batch // at most maxSpare, emptied
 
 	wake chan struct{} // room for one: a batch is full
 	stop chan struct{} // closed by shutdown
@@ -76,6 +76,10 @@ type gate struct {
 // about 10 MB when full. The SDK's own 2,048 is made for one application's
 // requests.
 const defaultQueue = 8192
+
+// maxSpare is enough to never make a new batch where the exporter keeps pace;
+// one of OTLP is half a megabyte.
+const maxSpare = 2
 
 func newGate(to destination, log *slog.Logger) *gate {
 	limit := positive("OTEL_BSP_MAX_QUEUE_SIZE", defaultQueue)
@@ -132,9 +136,12 @@ func (g *gate) end(spans []record) {
 // rotate begins a new batch. The caller holds mu.
 func (g *gate) rotate() {
 	g.full = append(g.full, g.filling)
-	if g.filling, g.spare = g.spare, nil; g.filling == nil {
+	n := len(g.spare)
+	if n == 0 {
 		g.filling = g.to.newBatch()
+		return
 	}
+	g.filling, g.spare = g.spare[n-1], g.spare[:n-1]
 }
 
 // work exports batches until the gate is shut, and then the destination.
@@ -166,7 +173,9 @@ func (g *gate) export(all bool) {
 		g.exportOne(b)
 		b.reset()
 		g.mu.Lock()
-		g.spare = b
+		if len(g.spare) < maxSpare {
+			g.spare = append(g.spare, b)
+		}
 		g.mu.Unlock()
 	}
 }
