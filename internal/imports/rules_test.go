@@ -16,10 +16,11 @@ var own = map[string][]string{
 	"inject":         {"wire"},
 	"proxy/pump":     {"wire", "inject"},
 	"proxy/admin":    {},
+	"proxy/config":   {"wire", "inject", "proxy"},
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
 	"trace/otlp":     {"wire", "trace"},
-	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "trace", "trace/otlp", "internal/lab"},
+	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "trace", "trace/otlp", "internal/lab"},
 	"internal/lab":   {"wire"},
 	"internal/bench": {"wire", "inject", "proxy", "trace", "trace/otlp", "internal/lab", "internal/otlprecv"},
 }

@@ -1,0 +1,79 @@
+package config
+
+// keySet is what an object of the file may hold.
+type keySet struct {
+	what string // as a problem calls the object
+	// known are the keys that are carried out.
+	known []string
+	// later are keys that a file will be able to hold and that nothing carries
+	// out yet, each with what a person can do meanwhile, if anything.
+	later map[string]string
+}
+
+// words are what a key knows that takes one of a few; the editors' schema has
+// the same (a test compares them).
+var (
+	protocolWords  = []string{"mongodb", "postgres", "tcp"}
+	clusterWords   = []string{"mongodb", "postgres"}
+	clientTLSWords = []string{"pass", "decline", "terminate"}
+	serverTLSWords = []string{"off", "prefer", "require", "verify-ca", "verify-full"}
+)
+
+const (
+	noModel   = "a delay is fixed or has uniform jitter"
+	noSources = "give each site or member a link of its own"
+)
+
+var fileKeys = keySet{
+	what:  "the file",
+	known: []string{"admin", "seed", "network", "clusters", "links"},
+	later: map[string]string{"rules": "delays are all that a file can ask for", "sources": noSources},
+}
+
+var pairKeys = keySet{
+	what:  "a pair of sites",
+	known: []string{"between", "rtt", "delay", "jitter"},
+	later: map[string]string{
+		"distribution": noModel, "correlation": noModel, "loss": noModel, "bandwidth": noModel,
+		"bandwidth_per_connection": noModel, "window": noModel,
+	},
+}
+
+var clusterKeys = keySet{
+	what:  "a cluster",
+	known: []string{"protocol", "members"},
+	later: map[string]string{"observe": "", "synchronous_standby_names": ""},
+}
+
+var memberKeys = keySet{
+	what:  "a member",
+	known: []string{"site", "upstream"},
+	later: map[string]string{
+		"host": "", "application_name": "", "votes": "", "arbiter": "", "tags": "", "id": "", "priority": "",
+	},
+}
+
+var linkKeys = keySet{
+	what:  "a link",
+	known: []string{"name", "from", "to", "listen", "upstream", "protocol", "rtt", "delay", "jitter", "connect", "tls"},
+	later: map[string]string{
+		"advertise":      "names in hello replies aren't rewritten, so MongoDB drivers need directConnection=true",
+		"proxy_protocol": "PROXY v2 is neither read nor written",
+		"distribution":   noModel, "correlation": noModel, "loss": noModel, "bandwidth": noModel,
+		"bandwidth_per_connection": noModel, "window": noModel,
+	},
+}
+
+var meshKeys = keySet{
+	what:  "a mesh",
+	known: []string{"mesh", "listen", "from", "members", "connect", "tls"},
+	later: map[string]string{"advertise": linkKeys.later["advertise"], "proxy_protocol": linkKeys.later["proxy_protocol"]},
+}
+
+var delayKeys = keySet{what: "a link's delay", known: []string{"to_server", "to_client"}}
+
+var tlsKeys = keySet{
+	what: "tls",
+	known: []string{"client", "cert", "key", "client_ca", "server", "ca", "server_name", "upstream_cert", "upstream_key",
+		"direct"},
+}
