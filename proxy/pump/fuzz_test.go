@@ -3,6 +3,7 @@ package pump
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/wire"
@@ -13,9 +14,11 @@ import (
 func FuzzConn(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(bytes.Repeat([]byte{0, 40, 3, 2, 9, 1, 250, 5}, 20))
+	f.Add(bytes.Repeat([]byte{4, 3, 0, 40, 3, 200, 1, 250, 2, 9}, 20))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		c := newConn(newLineSession(), &budget{left: 1 << 20})
-		settings := []inject.Settings{{}, inject.Symmetric(20, 0), {Delay: [2]inject.Delay{{Base: 30, Jitter: 30}, {}}}}
+		settings := []inject.Settings{{}, inject.Symmetric(20, 0), {Delay: [2]inject.Delay{{Base: 30, Jitter: 30}, {}}},
+			{Delay: [2]inject.Delay{{Base: 30, Jitter: 9, Distribution: inject.Normal, Bandwidth: 1e12, Window: 900, Loss: inject.RandomLoss(0.1)}, {Base: 7}}}}
 		set := &settings[0]
 		now := wire.Stamp(1)
 		var in, out bytes.Buffer
@@ -67,7 +70,7 @@ func FuzzConn(f *testing.F) {
 				t.Fatalf("%d bytes wait and next is %d", c.Live(wire.ToServer), next)
 			}
 		}
-		now += 1000
+		now = now.Add(time.Hour)
 		v := bytes.Join(c.Due(wire.ToServer, now, 1<<30, nil), nil)
 		take(v)
 		if !bytes.Equal(in.Bytes(), out.Bytes()) {

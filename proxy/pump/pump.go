@@ -4,7 +4,7 @@
 //
 //	driver: read --> Conn.Read ----------------------------------> direct: write it now
 //	                   | Session.Frame: pieces, exchanges               |
-//	                   | Settings.Draw: due times                       |
+//	                   | inject.Path: due times                         |
 //	                   +--> inject.Line --> Conn.Due --> write it --> Conn.Wrote: stamps
 //	                                                                    |
 //	                                   Conn.Decode: what it said <------+
@@ -37,8 +37,11 @@ const grain = 256 << 10
 // Config is what a Conn is made of.
 type Config struct {
 	Session wire.Session
-	// Sources draw the jitter, indexed by direction.
+	// Sources draw what is left to chance, indexed by direction.
 	Sources [2]*inject.Source
+	// Pipes are what bandwidth is shared in, indexed by direction; nil: nothing
+	// is shared.
+	Pipes [2]inject.Booker
 	// Budget bounds the bytes in all lines beyond what is Assured; nil: no bound.
 	Budget wire.Budget
 	// Free gets back buffers that Read took over; nil leaves them to the
@@ -61,18 +64,17 @@ type Conn struct {
 type pump struct {
 	dir       wire.Direction
 	line      inject.Line
-	src       *inject.Source
-	set       *inject.Settings // that delay was drawn from
-	delay     time.Duration    // of the present exchange
+	path      inject.Path
 	notBefore wire.Stamp
 
 	out      int64 // bytes written: an offset in the stream
 	direct   bool  // direct bytes of the last Read are being written
 	granted  int   // taken from the budget
 	paused   wire.Stamp
-	ended    bool // the end is in the line
-	finished bool // and was told
-	dead     bool // the socket it writes to is gone: bytes are thrown away
+	again    wire.Stamp // when there may be room whatever is written
+	ended    bool       // the end is in the line
+	finished bool       // and was told
+	dead     bool       // the socket it writes to is gone: bytes are thrown away
 
 	// Of the last Read, for Decode.
 	pieces  []wire.Piece
@@ -85,7 +87,8 @@ func New(c Config) *Conn {
 	p := &Conn{session: c.Session, budget: c.Budget}
 	for d := range p.dirs {
 		p.dirs[d].dir = wire.Direction(d)
-		p.dirs[d].src, p.dirs[d].notBefore = c.Sources[d], c.NotBefore[d]
+		p.dirs[d].path = inject.NewPath(wire.Direction(d), c.Sources[d], c.Pipes[d])
+		p.dirs[d].notBefore = c.NotBefore[d]
 		p.dirs[d].line.Free = c.Free
 	}
 	return p
@@ -103,7 +106,8 @@ type Result struct {
 	Kept bool
 	// Queued says that bytes went into the line: see Next.
 	Queued bool
-	// Pause says that the line is full: read no more until Wrote says Resume.
+	// Pause says that the line is full: read no more until Wrote or LookAgain
+	// says Resume.
 	Pause bool
 }
 
@@ -118,27 +122,25 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 		c.session.Open().Abandon(dir)
 		return Result{}
 	}
+	p.path.Use(set)
+	p.path.Arrived(len(b), len(b) == cap(b))
 	var r Result
 	off := 0
 	for i := range p.pieces {
 		pc := &p.pieces[i]
-		due := c.due(p, pc, now, set)
+		c.begin(p, pc)
+		var due wire.Stamp
+		for end := off + pc.Len; ; {
+			var n int
+			n, due = c.due(p, end-off, now)
+			p.take(&r, b, off, off+n, due, now)
+			if off += n; off >= end {
+				break
+			}
+		}
 		if x := pc.Exchange; x != nil {
 			x.Sides[dir].Planned = time.Duration(due - now)
 		}
-		switch {
-		case due <= now && !r.Queued && p.line.Empty():
-			r.Direct += pc.Len
-		case r.Kept:
-			p.line.PushAdopted(due, p.adopted, off, off+pc.Len)
-		case !r.Queued && len(b)-off >= cap(b)/2:
-			p.adopted, p.held, r.Kept = p.line.Adopt(b), true, true
-			p.line.PushAdopted(due, p.adopted, off, off+pc.Len)
-		default:
-			p.line.Push(due, b[off:off+pc.Len])
-		}
-		r.Queued = r.Queued || off+pc.Len > r.Direct
-		off += pc.Len
 	}
 	p.direct = r.Direct > 0
 	if !c.room(p, now) {
@@ -147,19 +149,40 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 	return r
 }
 
-// due is when a piece that arrived now is to leave.
-func (c *Conn) due(p *pump, pc *wire.Piece, now wire.Stamp, set *inject.Settings) wire.Stamp {
-	if pc.Urgent {
-		c.urgent = true
+// take puts the stretch [lo, hi) of b in its place: among those to be written
+// at once, or in the line.
+func (p *pump) take(r *Result, b []byte, lo, hi int, due, now wire.Stamp) {
+	switch {
+	case due <= now && !r.Queued && p.line.Empty():
+		r.Direct += hi - lo
+	case r.Kept:
+		p.line.PushAdopted(due, p.adopted, lo, hi)
+	case !r.Queued && len(b)-lo >= cap(b)/2:
+		p.adopted, p.held, r.Kept = p.line.Adopt(b), true, true
+		p.line.PushAdopted(due, p.adopted, lo, hi)
+	default:
+		p.line.Push(due, b[lo:hi])
 	}
+	r.Queued = r.Queued || hi > r.Direct
+}
+
+// begin has a piece's delay drawn, if it has one of its own.
+func (c *Conn) begin(p *pump, pc *wire.Piece) {
+	c.urgent = c.urgent || pc.Urgent
+	if !c.urgent {
+		p.path.Draw(pc.Draw)
+	}
+}
+
+// due is how many of n bytes that arrived now leave together, and when.
+func (c *Conn) due(p *pump, n int, now wire.Stamp) (int, wire.Stamp) {
 	if c.urgent {
-		return p.line.Clamp(now)
+		return n, p.line.Clamp(now)
 	}
-	if pc.Draw || p.set != set {
-		// A change of settings is felt at once, also within an exchange.
-		p.set, p.delay = set, set.Delay[p.dir].Draw(p.src)
-	}
-	return p.line.Clamp(max(now+wire.Stamp(p.delay), p.notBefore))
+	n, due := p.path.Parcel(n, now)
+	due = p.line.Clamp(max(due, p.notBefore))
+	p.path.Clamped(n, due)
+	return n, due
 }
 
 // Sent says what became of the direct bytes b of the last Read: the socket took
@@ -231,6 +254,10 @@ func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) (ok bool, stalled time
 // Paused reports whether the direction waits for room in its line.
 func (c *Conn) Paused(dir wire.Direction) bool { return c.dirs[dir].paused != 0 }
 
+// LookAgain is when a paused direction should try Resume although Wrote did not
+// say so: when there is a place in its pipe again. 0: only then.
+func (c *Conn) LookAgain(dir wire.Direction) wire.Stamp { return c.dirs[dir].again }
+
 // ReadEnd says that no more bytes will come in this direction: an EOF or a
 // reset. It takes its place in the line.
 func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *inject.Settings) {
@@ -239,7 +266,10 @@ func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *in
 		return
 	}
 	p.ended, p.paused = true, 0
-	p.line.Close(c.due(p, &wire.Piece{Draw: true}, now, set), e)
+	p.path.Use(set)
+	c.begin(p, &wire.Piece{Draw: true})
+	_, due := c.due(p, 0, now)
+	p.line.Close(due, e)
 }
 
 // Ended is the direction's end, once it is due and all bytes before it left.
@@ -303,6 +333,10 @@ func (c *Conn) Close() (lost int) {
 // gives back what that means for the budget.
 func (c *Conn) room(p *pump, now wire.Stamp) bool {
 	n := p.line.Bytes()
+	full, again := p.path.Full(n, now)
+	if p.again = again; full && !c.urgent {
+		return false // the sender itself would wait
+	}
 	if n < Assured {
 		c.giveBack(p)
 		return true
