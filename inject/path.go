@@ -22,9 +22,10 @@ type Path struct {
 
 	dir   wire.Direction
 	set   *Settings
-	stale bool // the settings changed since the last draw
 	by    *Delay
-	model bool
+	stale bool          // the settings changed since the last draw
+	fixed bool          // every draw is the same
+	model bool          // there is more to it than delay
 	delay time.Duration // drawn for the present exchange
 
 	own    Pipe
@@ -60,21 +61,30 @@ func (w *Path) Use(set *Settings) {
 	if w.set != set {
 		w.set, w.stale = set, true
 		w.by = &set.Delay[w.dir]
-		w.model = w.by.modelled()
+		w.fixed, w.model = w.by.Jitter <= 0, w.by.modelled()
 	}
 }
 
 // Draw draws the delay of an exchange that begins now; and of one that is under
 // way as well, after a change of settings, which is felt at once.
 func (w *Path) Draw(begins bool) {
-	if begins || w.stale {
-		w.delay, w.stale = w.by.Draw(w.src), false
+	if begins && !w.fixed || w.stale {
+		w.draw()
 	}
 }
+
+func (w *Path) draw() { w.delay, w.stale = w.by.Draw(w.src), false }
 
 // Arrived begins a read of n bytes. Full says that there is surely more where
 // they came from.
 func (w *Path) Arrived(n int, full bool) { w.rest, w.full, w.drawn = n, full, 0 }
+
+// Delay is what was drawn.
+func (w *Path) Delay() time.Duration { return w.delay }
+
+// Cuts says that there is more to the path than delay. If not, all bytes of a
+// message arrive together, Delay later, and Parcel need not be asked.
+func (w *Path) Cuts() bool { return w.model }
 
 // Parcel takes n bytes that arrived now: it returns how many of them, at least
 // one, arrive together at the other end, and when. Clamped must follow.
@@ -116,7 +126,13 @@ func (w *Path) ownPipe() bool { return w.shared == nil || w.by.PerConnection }
 
 // Clamped says when a parcel of n bytes really arrives, after those in front.
 func (w *Path) Clamped(n int, at wire.Stamp) {
-	if w.model && w.by.Window > 0 && n > 0 {
+	if w.model && n > 0 {
+		w.sent(n, at)
+	}
+}
+
+func (w *Path) sent(n int, at wire.Stamp) {
+	if w.by.Window > 0 {
 		w.flight.add(n, at.Add(min(w.set.Delay[1-w.dir].Base, maxDelay)), w.by.Window)
 	}
 }

@@ -128,15 +128,17 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 	off := 0
 	for i := range p.pieces {
 		pc := &p.pieces[i]
-		c.begin(p, pc)
-		var due wire.Stamp
-		for end := off + pc.Len; ; {
-			var n int
-			n, due = c.due(p, end-off, now)
-			p.take(&r, b, off, off+n, due, now)
-			if off += n; off >= end {
+		n, due := c.due(p, pc, pc.Len, now)
+		for rest := pc.Len - n; ; rest -= n {
+			if due <= now && !r.Queued && p.line.Empty() {
+				r.Direct += n
+			} else {
+				p.take(&r, b, off, off+n, due)
+			}
+			if off += n; rest == 0 {
 				break
 			}
+			n, due = c.due(p, pc, rest, now)
 		}
 		if x := pc.Exchange; x != nil {
 			x.Sides[dir].Planned = time.Duration(due - now)
@@ -149,12 +151,9 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 	return r
 }
 
-// take puts the stretch [lo, hi) of b in its place: among those to be written
-// at once, or in the line.
-func (p *pump) take(r *Result, b []byte, lo, hi int, due, now wire.Stamp) {
+// take puts the stretch [lo, hi) of b in the line.
+func (p *pump) take(r *Result, b []byte, lo, hi int, due wire.Stamp) {
 	switch {
-	case due <= now && !r.Queued && p.line.Empty():
-		r.Direct += hi - lo
 	case r.Kept:
 		p.line.PushAdopted(due, p.adopted, lo, hi)
 	case !r.Queued && len(b)-lo >= cap(b)/2:
@@ -163,23 +162,23 @@ func (p *pump) take(r *Result, b []byte, lo, hi int, due, now wire.Stamp) {
 	default:
 		p.line.Push(due, b[lo:hi])
 	}
-	r.Queued = r.Queued || hi > r.Direct
+	r.Queued = true
 }
 
-// begin has a piece's delay drawn, if it has one of its own.
-func (c *Conn) begin(p *pump, pc *wire.Piece) {
-	c.urgent = c.urgent || pc.Urgent
-	if !c.urgent {
-		p.path.Draw(pc.Draw)
+// due is how many of the last rest bytes of a piece that arrived now leave
+// together, and when.
+func (c *Conn) due(p *pump, pc *wire.Piece, rest int, now wire.Stamp) (int, wire.Stamp) {
+	if pc.Urgent {
+		c.urgent = true
 	}
-}
-
-// due is how many of n bytes that arrived now leave together, and when.
-func (c *Conn) due(p *pump, n int, now wire.Stamp) (int, wire.Stamp) {
 	if c.urgent {
-		return n, p.line.Clamp(now)
+		return rest, p.line.Clamp(now)
 	}
-	n, due := p.path.Parcel(n, now)
+	p.path.Draw(pc.Draw && rest == pc.Len)
+	if !p.path.Cuts() {
+		return rest, p.line.Clamp(max(now.Add(p.path.Delay()), p.notBefore))
+	}
+	n, due := p.path.Parcel(rest, now)
 	due = p.line.Clamp(max(due, p.notBefore))
 	p.path.Clamped(n, due)
 	return n, due
@@ -267,8 +266,7 @@ func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *in
 	}
 	p.ended, p.paused = true, 0
 	p.path.Use(set)
-	c.begin(p, &wire.Piece{Draw: true})
-	_, due := c.due(p, 0, now)
+	_, due := c.due(p, &wire.Piece{Draw: true}, 0, now)
 	p.line.Close(due, e)
 }
 
