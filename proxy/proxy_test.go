@@ -262,7 +262,7 @@ func TestProxy_SilentHalfClosedConnectionEnds(t *testing.T) {
 		_, _ = c.Write([]byte("bye"))
 		<-quit // neither closes nor speaks
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = 50 * time.Millisecond })
+	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = 2 * time.Second })
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
 	if b, err := io.ReadAll(c); string(b) != "bye" || err != nil {
