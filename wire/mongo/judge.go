@@ -23,11 +23,12 @@ func (r *request) end(b *body) {
 	}
 }
 
-// judge says whether the request may change data.
+// judge says whether the request may change data. endSessions changes none,
+// though the Node.js driver gives it a write concern, w: 0 (src/mongo_client.ts).
 func (r *request) judge() {
 	x := r.x
 	switch op := x.Operation; {
-	case op == "getlasterror" || op == "getLastError" || r.explain || op == "explain":
+	case op == "getlasterror" || op == "getLastError" || op == "endSessions" || r.explain || op == "explain":
 	case writes(op), mayOutput(op) && r.output, isLegacyWrite(op):
 		x.Write, x.WriteBasis = true, "command"
 	case r.concern:
