@@ -115,6 +115,7 @@ func (c *conn) begin(e *established) {
 	c.client, c.server = newSocket(e.client, e.prefix), newSocket(e.server, nil)
 	c.pump = pump.New(pump.Config{
 		Session: session, Sources: c.sources, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
+		Pipes: c.link.bookers(),
 	})
 	c.ways.Add(2)
 	stopped := c.stopped

@@ -102,9 +102,18 @@ func (w *way) forward(b []byte) bool {
 func (w *way) waitForRoom() bool {
 	p := w.link.proxy
 	for {
-		select {
-		case <-w.resume:
-		case <-w.over:
+		w.mu.Lock()
+		again := w.pump.LookAgain(w.dir)
+		w.mu.Unlock()
+		if again != 0 {
+			p.alarm.wait(again, w.resume, w.over)
+		} else {
+			select {
+			case <-w.resume:
+			case <-w.over:
+			}
+		}
+		if w.isOver() {
 			return false
 		}
 		w.mu.Lock()

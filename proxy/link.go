@@ -25,6 +25,7 @@ type Link struct {
 	upstream address
 	tls      tlsLink
 	settings atomic.Pointer[inject.Settings]
+	pipes    Pipes // if the configuration has no others
 
 	said [numNotices]sync.Once
 }
@@ -48,6 +49,9 @@ func (p *Proxy) newLink(c LinkConfig) (*Link, error) {
 		return nil, fmt.Errorf("link %s: the name is taken: give each link its own", c.Name)
 	}
 	if _, err := NewSession(c.Protocol, wire.Options{}); err != nil {
+		return nil, fmt.Errorf("link %s: %w", c.Name, err)
+	}
+	if err := c.Delay.Check(); err != nil {
 		return nil, fmt.Errorf("link %s: %w", c.Name, err)
 	}
 	l := &Link{config: c, proxy: p}

@@ -67,6 +67,9 @@ type LinkConfig struct {
 	TLS      TLSConfig
 	// Delay is the delay to begin with: see Link.SetDelay.
 	Delay inject.Settings
+	// Pipes are what the link's bandwidth is shared in, with the connections of
+	// all other links that have the same ones; nil: with its own only.
+	Pipes *Pipes
 }
 
 // inflateLimit bounds decompression over all connections.
