@@ -43,6 +43,9 @@ type service struct {
 // after a stop that was asked for, even if connections had to be cut: that is
 // logged.
 func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
+	// Whoever reads the log or the spans may go; connections stay. By default a
+	// write to a broken standard output or error ends the process (os/signal).
+	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
