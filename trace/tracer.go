@@ -9,9 +9,9 @@ import (
 )
 
 // linger is how long the worker lets exchanges gather before it handles them:
-// at most 200 wake-ups a second, however many writes there are. Waking a
+// at most 50 wake-ups a second, however many writes there are. Waking a
 // thread for each write would cost more than handling it.
-const linger = 5 * time.Millisecond
+const linger = 20 * time.Millisecond
 
 // Tracer is the bounded queue between connections and consumers, with the one
 // worker that empties it. Its methods are safe for concurrent use.
