@@ -14,17 +14,18 @@ import (
 // admin server. They go where the log goes, so that standard output is left
 // to spans.
 func (s *service) announce(w io.Writer) {
-	for _, l := range s.proxy.Load().Links() {
-		protocol := "protocol detected"
-		if p := s.options.link.Protocol; p != "" {
-			protocol = string(p)
-		}
+	for i, l := range s.proxy.Load().Links() {
+		config := s.options.links[i]
 		listen := l.Addr().String()
 		if l.Addr().Network() == "unix" {
 			listen = "unix:" + listen
 		}
-		fmt.Fprintf(w, "link: %s -> %s, %s, %s, seed %d\n",
-			listen, l.Upstream(), protocol, describeDelay(l.Delay()), s.options.seed)
+		head := "link"
+		if config.Name != "" {
+			head = "link " + config.Name
+		}
+		fmt.Fprintf(w, "%s: %s -> %s, %s, %s, seed %d\n",
+			head, listen, l.Upstream(), describeProtocol(config.Protocol), describeDelay(l.Delay()), s.options.seed)
 	}
 	if s.throwAway != nil {
 		fmt.Fprintf(w, "tls: clients trust %s (sslrootcert, tlsCAFile); it is removed at exit\n", s.throwAway.CAFile)
@@ -35,6 +36,13 @@ func (s *service) announce(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "admin: http://%s/metrics and /healthz\n", s.admin.Addr())
+}
+
+func describeProtocol(p wire.Protocol) string {
+	if p == "" {
+		return "protocol detected"
+	}
+	return string(p)
 }
 
 // describeDelay is "rtt 80ms (40ms ± 5ms each way)".

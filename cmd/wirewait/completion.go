@@ -78,6 +78,8 @@ func complete(commands []*cli.Command, words []string) []string {
 		return nil
 	case words[0] == "help":
 		return startingWith(current, commandNames(commands))
+	case (words[0] == "check" || words[0] == "links") && !strings.HasPrefix(current, "-"):
+		return nil // a file's name belongs here
 	case words[0] == "completion":
 		return startingWith(current, []string{"bash", "zsh"})
 	default:

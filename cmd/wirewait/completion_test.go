@@ -16,13 +16,15 @@ func TestComplete(t *testing.T) {
 		words []string
 		want  string // "..." stands for more
 	}{
-		{nil, "run demo decode version completion help --help"},
+		{nil, "run check links demo decode version completion help --help"},
 		{[]string{"de"}, "demo decode"},
 		{[]string{"-"}, "--help"},
 		{[]string{"nonsense", ""}, ""},
 		{[]string{"help", "ve"}, "version"},
 		{[]string{"completion", ""}, "bash zsh"},
 		{[]string{"version", ""}, "--help"},
+		{[]string{"check", ""}, ""}, // a file's name
+		{[]string{"links", "-"}, "--help"},
 		{[]string{"run", ""}, "--listen --upstream ..."},
 		{[]string{"run", "--up"}, "--upstream --upstream-tls --upstream-ca --upstream-server-name --upstream-cert --upstream-key --upstream-tls-direct"},
 		{[]string{"run", "--upstream", "db:5432", "--up"}, "--upstream-tls --upstream-ca --upstream-server-name --upstream-cert --upstream-key --upstream-tls-direct"},

@@ -3,6 +3,9 @@
 // span for every write, divided into what the write waited for.
 //
 //	wirewait run --upstream 127.0.0.1:5432 --rtt 80ms
+//	wirewait run wirewait.yaml
+//	wirewait check wirewait.yaml
+//	wirewait links wirewait.yaml
 //	wirewait demo
 //	wirewait decode --protocol postgres --to-server a.bin --to-client b.bin
 //	wirewait version
@@ -63,7 +66,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Usage:       "delay the wire to a MongoDB or PostgreSQL server, and see what each write waited for",
 		UsageText:   "wirewait COMMAND [FLAGS]",
 		HideVersion: true,
-		Commands:    []*cli.Command{runCommand(), demoCommand(), decodeCommand(), versionCommand()},
+		Commands:    []*cli.Command{runCommand(), checkCommand(), linksCommand(), demoCommand(), decodeCommand(), versionCommand()},
 		Reader:      stdin, Writer: stdout, ErrWriter: stderr,
 		OnUsageError:   usageProblem,
 		ExitErrHandler: func(*cli.Context, error) {}, // run prints and decides

@@ -20,7 +20,8 @@ import (
 
 // runOptions are run's flags, checked.
 type runOptions struct {
-	link     proxy.LinkConfig
+	links    []proxy.LinkConfig
+	file     *runFile // nil: flags only
 	seed     uint64
 	auto     bool // --tls auto
 	text     wire.TextMode
@@ -44,28 +45,39 @@ func (r *reader) problem(format string, args ...any) {
 // parseRun checks every flag before it complains of any.
 func parseRun(c *cli.Context) (runOptions, error) {
 	r := &reader{Context: c}
+	link := proxy.LinkConfig{
+		Listen:   r.address("listen"),
+		Upstream: r.upstream(),
+		Protocol: wire.Protocol(r.choice("protocol", "", "mongodb", "postgres", "tcp")),
+		TLS:      r.tls(),
+		Delay:    r.delay(),
+	}
+	o := r.processOptions()
+	o.links, o.auto = []proxy.LinkConfig{link}, r.throwAway
+	return o, r.err()
+}
+
+// processOptions are those that are no link's.
+func (r *reader) processOptions() runOptions {
 	o := runOptions{
-		link: proxy.LinkConfig{
-			Listen:   r.address("listen"),
-			Upstream: r.upstream(),
-			Protocol: wire.Protocol(r.choice("protocol", "", "mongodb", "postgres", "tcp")),
-			TLS:      r.tls(),
-			Delay:    r.delay(),
-		},
 		seed:     r.seed(),
 		children: otlp.Children(r.choice("children", "auto", "always", "never")),
 		admin:    r.admin(),
 		drain:    r.duration("drain"),
 	}
-	o.auto = r.throwAway
 	if r.Bool("statement-text") {
 		o.text = wire.TextSanitised
 	}
 	_ = o.level.UnmarshalText([]byte(r.choice("log-level", "debug", "info", "warn", "error")))
-	if len(r.problems) > 0 {
-		return o, &usageError{commandName(c), r.problems}
+	return o
+}
+
+// err is a usageError with all problems, or nil.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
 	}
-	return o, nil
+	return &usageError{commandName(r.Context), r.problems}
 }
 
 // choice is the value of a flag that knows a few words.

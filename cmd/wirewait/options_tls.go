@@ -99,7 +99,7 @@ func encrypted(c *proxy.TLSConfig) bool { return c.Server != "" && c.Server != "
 
 // makeThrowAway gives the link a certificate that exists for this run only.
 func (s *service) makeThrowAway() (err error) {
-	link := &s.options.link
+	link := &s.options.links[0]
 	host := "localhost"
 	if h, _, err := net.SplitHostPort(link.Listen); err == nil {
 		host = h

@@ -12,20 +12,25 @@ const (
 func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "run",
-		Usage: "put a link in front of a server",
-		UsageText: "wirewait run --upstream HOST:PORT [FLAGS]\n\n" +
+		Usage: "put a link in front of a server, or the links that a file describes",
+		UsageText: "wirewait run --upstream HOST:PORT [FLAGS]\n" +
+			"wirewait run [FLAGS] FILE\n\n" +
 			"wirewait run --upstream 127.0.0.1:5432 --rtt 80ms --tls decline\n" +
-			"wirewait run --upstream 127.0.0.1:27017 --rtt 80ms --jitter 5ms",
+			"wirewait run --upstream 127.0.0.1:27017 --rtt 80ms --jitter 5ms\n" +
+			"wirewait run wirewait.yaml",
 		Description: "Listens, connects every client to the upstream, and delays the bytes between them.\n" +
+			"A file has the links' settings, so their flags are refused beside it; SIGHUP reads it\n" +
+			"again and changes delays on connections that exist.\n" +
 			"Spans go where OpenTelemetry's variables say: OTEL_EXPORTER_OTLP_ENDPOINT for a\n" +
 			"collector, OTEL_TRACES_EXPORTER=console for standard output. SIGINT or SIGTERM\n" +
 			"stops it once what is under way has ended; a second one stops it at once.",
 		Flags: runFlags(),
 		Action: func(c *cli.Context) error {
-			if err := refuseArguments(c, "run takes flags only; a configuration file is not supported"); err != nil {
-				return err
+			parse := parseRun
+			if c.NArg() > 0 {
+				parse = parseRunFile
 			}
-			o, err := parseRun(c)
+			o, err := parse(c)
 			if err != nil {
 				return err
 			}

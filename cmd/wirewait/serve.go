@@ -39,7 +39,7 @@ type service struct {
 	stopping  atomic.Bool
 }
 
-// serve runs a link until ctx ends or a signal asks to stop. It returns nil
+// serve runs the links until ctx ends or a signal asks to stop. It returns nil
 // after a stop that was asked for, even if connections had to be cut: that is
 // logged.
 func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
@@ -49,6 +49,11 @@ func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	hangups := make(chan os.Signal, 1)
+	if o.file != nil {
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 
 	s := &service{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))}
 	if err := s.start(ctx); err != nil {
@@ -59,11 +64,16 @@ func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
 	}
 	s.announce(stderr)
 
-	reason := "asked to"
-	select {
-	case <-ctx.Done():
-	case sig := <-signals:
-		reason = sig.String()
+	reason := ""
+	for reason == "" {
+		select {
+		case <-ctx.Done():
+			reason = "asked to"
+		case sig := <-signals:
+			reason = sig.String()
+		case <-hangups:
+			s.reload()
+		}
 	}
 	s.log.Info("stopping", "reason", reason, "drain", o.drain.String())
 	atOnce, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -102,11 +112,15 @@ func (s *service) start(ctx context.Context) (err error) {
 	// The proxy's own context is not ctx: its end would be a stop without
 	// patience.
 	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
-		Links: []proxy.LinkConfig{s.options.link}, Tracer: s.tracer, Reads: s.wantsReads(),
+		Links: s.options.links, Tracer: s.tracer, Reads: s.wantsReads(),
 		Text: s.options.text, Seed: s.options.seed, Log: s.log,
 	})
 	if err != nil {
-		return portHint(err, "choose another port with --listen (127.0.0.1:0 takes a free one)")
+		hint := "choose another port with --listen (127.0.0.1:0 takes a free one)"
+		if s.options.file != nil {
+			hint = "choose another port in " + s.options.file.path
+		}
+		return portHint(err, hint)
 	}
 	s.proxy.Store(p)
 	return nil

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+)
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "say everything that is wrong with a file, or what it opens",
+		UsageText: "wirewait check FILE",
+		Description: "Opens nothing and connects to nothing. Certificates are looked at when wirewait runs.\n" +
+			"The exit code is 1 if something is wrong.",
+		Action: checkFile,
+	}
+}
+
+func checkFile(c *cli.Context) error {
+	path, f, err := loadFile(c)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "%s: no problems; it opens %s:\n", path, count(len(f.Links), "link"))
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	for _, l := range f.Links {
+		fmt.Fprintf(w, "  %s\t%s -> %s\t%s\t%s\n", l.Name, l.Listen, l.Upstream, describeProtocol(l.Protocol), describeDelay(l.Delay))
+	}
+	return w.Flush()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
