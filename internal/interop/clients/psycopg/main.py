@@ -177,10 +177,12 @@ def asynchronous(conn, url):
         other.execute("select pg_notify('news', repeat('y', 3000))")
     say("notified", [(n.channel, len(n.payload)) for n in conn.notifies(timeout=60, stop_after=1)])
     with dial(url) as sleeper:
+        (pid,) = sleeper.execute("select pg_backend_pid()").fetchone()
+
         # Who is to be cancelled has begun: the other session sees it.
         def cancel():
             q = "select count(*) from pg_stat_activity where pid = %s and wait_event = 'PgSleep'"
-            while conn.execute(q, (sleeper.info.backend_pid,)).fetchone() == (0,):
+            while conn.execute(q, (pid,)).fetchone() == (0,):
                 pass
             sleeper.cancel_safe()
 
@@ -205,7 +207,7 @@ async def in_parallel(url):
 
 def killed(conn, url):
     with dial(url) as victim:
-        pid = victim.info.backend_pid
+        (pid,) = victim.execute("select pg_backend_pid()").fetchone()
         say("killed", conn.execute("select pg_terminate_backend(%s, 60000)", (pid,)).fetchone())
         try:
             victim.execute("select 1")
