@@ -80,7 +80,10 @@ func (s *session) Open() *wire.Open { return s.open }
 func (s *session) Opaque() error { return s.err }
 
 // Quiet implements wire.Session. A compressed reply counts as awaited on until
-// Decode has read whether more will follow.
+// Decode has read whether more will follow. A stream of hello replies is none:
+// drivers watch a server with it for as long as they live, and nothing is lost
+// with the next (https://github.com/mongodb/specifications, Server Monitoring,
+// streaming protocol).
 func (s *session) Quiet() bool {
 	if s.closed() {
 		return true
@@ -90,7 +93,7 @@ func (s *session) Quiet() bool {
 			return false
 		}
 	}
-	return s.requests.n == 0 && s.exhausts.n == 0
+	return s.requests.n == 0 && s.exhausts.monitorsOnly()
 }
 
 // End implements wire.Session. What was framed and not yet given to Decode is

@@ -88,6 +88,18 @@ func (t *table) remove(c *call) {
 	t.n--
 }
 
+// monitorsOnly reports that no call but those of monitors is in the table.
+func (t *table) monitorsOnly() bool {
+	for _, ch := range t.calls {
+		for c := ch.first; c != nil; c = c.next {
+			if !c.x.Mongo.Monitor {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // newCall opens an exchange.
 func (s *session) newCall() *call {
 	c := s.free

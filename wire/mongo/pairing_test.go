@@ -35,10 +35,28 @@ func TestPairing_RepliesOutOfOrderAndRepeatedIDs(t *testing.T) {
 	}
 }
 
-func TestPairing_ExhaustStreamIsOneExchange(t *testing.T) {
+// A stop must not wait for a driver's monitor, whose stream never ends.
+func TestPairing_MonitorStreamIsQuiet(t *testing.T) {
 	ok := kind0(doc(t, bson.D{{Key: "ok", Value: 1}}))
 	h := newHarness(t, wire.Options{})
 	h.feed(wire.ToServer, msg(7, 0, 1<<16, kind0(doc(t, bson.D{{Key: "hello", Value: 1}}))))
+	if h.s.Quiet() {
+		t.Error("quiet before the first reply")
+	}
+	h.feed(wire.ToClient, msg(100, 7, flagMoreToCome, ok))
+	if !h.s.Quiet() {
+		t.Error("not quiet between two replies of a monitor's stream")
+	}
+	h.feed(wire.ToServer, find(t, 8))
+	if h.s.Quiet() {
+		t.Error("quiet though a find is not answered")
+	}
+}
+
+func TestPairing_ExhaustStreamIsOneExchange(t *testing.T) {
+	ok := kind0(doc(t, bson.D{{Key: "ok", Value: 1}}))
+	h := newHarness(t, wire.Options{})
+	h.feed(wire.ToServer, msg(7, 0, 1<<16, kind0(doc(t, bson.D{{Key: "getMore", Value: int64(1)}}))))
 	h.feed(wire.ToClient, msg(100, 7, flagMoreToCome, ok))
 	h.feed(wire.ToClient, msg(101, 100, flagMoreToCome, ok))
 	if h.s.Quiet() || len(h.done) != 0 {
