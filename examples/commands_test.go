@@ -93,7 +93,7 @@ func check(t *testing.T, line commandLine, runs *int) {
 		}
 	}
 	synopsis := slices.ContainsFunc(line.words, func(w string) bool {
-		return w == "..." || strings.HasPrefix(w, "[") || w == "HOST:PORT"
+		return w == "..." || strings.HasPrefix(w, "[") || w == "HOST:PORT" || strings.HasSuffix(w, ".yaml")
 	})
 	if command != "run" || synopsis {
 		return
