@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -182,6 +183,9 @@ func pingFor(j job) (outcome, error) {
 		o.All += p.all
 	}
 	slices.Sort(samples)
+	if len(samples) == 0 {
+		return o, errors.New("no round trip was finished in time: the machine is too busy to measure on")
+	}
 	o.Count, o.P50, o.P99 = len(samples), quantile(samples, 0.5), quantile(samples, 0.99)
 	return o, nil
 }
