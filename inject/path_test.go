@@ -90,16 +90,24 @@ func TestPath_WindowBoundsTheThroughput(t *testing.T) {
 	if got, want := last(newLane(1, nil).read(10*window, 0, wan(d))), 10*ms+9*rtt; got != want {
 		t.Errorf("window alone: %v, want %v", time.Duration(got), time.Duration(want))
 	}
-	// 8 ms to serialise a window: the first byte's acknowledgement sets the pace,
-	// so the tenth window is in 8 ms after nine round trips of the first segment.
-	d.Bandwidth = 40_000_000
-	got := last(newLane(1, nil).read(10*window, 0, wan(d)))
-	if lo, hi := 10*ms+9*rtt+8*ms, 10*ms+9*(rtt+ms)+8*ms; got < lo || got > hi {
-		t.Errorf("window and a wide pipe: %v, want %v to %v", time.Duration(got), time.Duration(lo), time.Duration(hi))
-	}
-	d.Bandwidth = 4_000_000 // 80 ms a window: the pipe is never idle
-	if got, want := last(newLane(1, nil).read(10*window, 0, wan(d))), 10*ms+10*80*ms; got != want {
-		t.Errorf("window and a narrow pipe: %v, want %v", time.Duration(got), time.Duration(want))
+	for _, shared := range []bool{false, true} {
+		read := func() wire.Stamp {
+			if shared {
+				return last(newLane(1, &Pipe{}).read(10*window, 0, wan(d)))
+			}
+			return last(newLane(1, nil).read(10*window, 0, wan(d)))
+		}
+		// 8 ms to serialise a window: the first byte's acknowledgement sets the
+		// pace, so the tenth window is in 8 ms after nine round trips of the first
+		// segment.
+		d.Bandwidth = 40_000_000
+		if got, lo, hi := read(), 10*ms+9*rtt+8*ms, 10*ms+9*(rtt+ms)+8*ms; got < lo || got > hi {
+			t.Errorf("window and a wide pipe: %v, want %v to %v", time.Duration(got), time.Duration(lo), time.Duration(hi))
+		}
+		d.Bandwidth = 4_000_000 // 80 ms a window: the pipe is never idle
+		if got, want := read(), 10*ms+10*80*ms; got != want {
+			t.Errorf("window and a narrow pipe: %v, want %v", time.Duration(got), time.Duration(want))
+		}
 	}
 }
 

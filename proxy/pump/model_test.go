@@ -52,6 +52,34 @@ func TestConn_BandwidthLetsAMessageTrickleOut(t *testing.T) {
 	}
 }
 
+// A message has one delay, however many parts it arrives in.
+func TestConn_JitterIsDrawnOnceForAMessage(t *testing.T) {
+	c, _, set := modelled(inject.Delay{Base: 50 * time.Millisecond, Jitter: 40 * time.Millisecond, Bandwidth: eightMbit}, nil)
+	read(c, wire.ToServer, message(6*inject.SegmentSize), 1*ms, set, 99)
+	first := c.Next(wire.ToServer)
+	for i := range 6 {
+		at := first.Add(time.Duration(i) * inject.SegmentSize * time.Microsecond)
+		if got := write(c, wire.ToServer, at); len(got) != inject.SegmentSize {
+			t.Fatalf("part %d: %d bytes at its time", i, len(got))
+		}
+	}
+}
+
+// More follows a read that filled its buffer: its last segment is repeated
+// after a round trip, and only then, should that be lost, after time-outs.
+func TestConn_AFullBufferIsNotTheEndOfAFlight(t *testing.T) {
+	due := func(buf []byte) wire.Stamp {
+		c, _, set := modelled(inject.Delay{Base: 30 * time.Millisecond, Loss: inject.RandomLoss(1)}, nil)
+		copy(buf, message(len(buf)))
+		c.Read(wire.ToServer, buf, 1, set)
+		c.Decode(wire.ToServer, buf)
+		return c.Next(wire.ToServer)
+	}
+	if part, full := due(make([]byte, 100, 101)), due(make([]byte, 100)); full != part+40*ms {
+		t.Errorf("%v when full and %v when not: want a round trip between", time.Duration(full), time.Duration(part))
+	}
+}
+
 func TestConn_SharesAPipeWithOthers(t *testing.T) {
 	var pipe inject.Pipe
 	a, _, set := modelled(inject.Delay{Bandwidth: eightMbit}, &pipe)

@@ -332,7 +332,7 @@ func (c *Conn) Close() (lost int) {
 func (c *Conn) room(p *pump, now wire.Stamp) bool {
 	n := p.line.Bytes()
 	full, again := p.path.Full(n, now)
-	if p.again = again; full && !c.urgent {
+	if p.again = again; full {
 		return false // the sender itself would wait
 	}
 	if n < Assured {
