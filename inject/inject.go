@@ -1,12 +1,14 @@
 // Package inject decides what happens to bytes on their way, and when, and
 // holds them until then. It's told the time and asks no clock; it does no I/O.
 //
-//	Settings --Draw--> one-way delay --+
-//	                                   v  due = max(arrival + delay, previous due)
-//	bytes of one read ------------> [ Line: runs with due times ] --> what may be written now
+//	Settings, Source, Pipe --> [ Path: window, bandwidth, delay and jitter, loss ]
+//	                              |  due = max(when it would arrive, previous due)
+//	                              v
+//	bytes of one read ------> [ Line: runs with due times ] --> what may be written now
 //
 // A delay is drawn once per exchange and direction; the line keeps the order of
-// the bytes whatever is drawn.
+// the bytes whatever is drawn. Path says how the models compose, and Delay,
+// Distribution, Loss, Pipe what each of them is.
 package inject
 
 import (
