@@ -31,6 +31,9 @@ type MongoOptions struct {
 	// given directConnection=true (URI does), or they leave a proxy for the
 	// address that hello names.
 	SetName string
+	// StreamHello gives hello a topologyVersion, so that drivers' monitors ask to
+	// be told of changes (of which there are none) instead of asking every time.
+	StreamHello bool
 }
 
 // MongoCommand is a command that reached the peer.
@@ -54,6 +57,7 @@ type Mongo struct {
 	store    *store
 	cursors  *cursors
 	sessions *sessions
+	process  bson.ObjectID // in topologyVersion
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -87,7 +91,7 @@ func StartMongo(o MongoOptions) (*Mongo, error) {
 	m := &Mongo{
 		options: o, listener: l, codec: codec,
 		store: newStore(), cursors: newCursors(), sessions: newSessions(),
-		conns: map[net.Conn]struct{}{},
+		conns: map[net.Conn]struct{}{}, process: bson.NewObjectID(),
 	}
 	if o.SetName != "" {
 		m.clock = &oplogClock{}
@@ -165,6 +169,12 @@ func (m *Mongo) serve(c net.Conn, id int64) {
 			return
 		}
 		q.connection = id
+		if wait, ok := m.awaits(q); ok {
+			if m.stream(c, q, wait) != nil {
+				return
+			}
+			continue
+		}
 		reply := m.answer(q)
 		if d := m.delay(q); d > 0 && pause(m.ctx, d) != nil {
 			return

@@ -147,8 +147,8 @@ func (m *Mongo) dispatch(q *request) (bson.D, error) {
 	return h(m, q)
 }
 
-// hello omits topologyVersion, so that drivers poll instead of waiting for a
-// change that would never come.
+// hello omits topologyVersion unless asked for, so that drivers poll instead of
+// waiting for a change that would never come.
 func (m *Mongo) hello(q *request) (bson.D, error) {
 	var d bson.D
 	add := func(key string, value any) { d = append(d, bson.E{Key: key, Value: value}) }
@@ -157,6 +157,9 @@ func (m *Mongo) hello(q *request) (bson.D, error) {
 	}
 	if ok, _ := q.body.Lookup("helloOk").BooleanOK(); ok {
 		add("helloOk", true)
+	}
+	if m.options.StreamHello {
+		add("topologyVersion", bson.D{{Key: "processId", Value: m.process}, {Key: "counter", Value: int64(0)}})
 	}
 	if m.clock != nil {
 		add("hosts", bson.A{m.Addr()})

@@ -37,7 +37,8 @@ const (
 
 	flagChecksum   = 1 << 0
 	flagMoreToCome = 1 << 1
-	requiredFlags  = 0xffff // unknown ones among these are an error
+	flagExhaust    = 1 << 16 // the reply may set moreToCome
+	requiredFlags  = 0xffff  // unknown ones among these are an error
 
 	queryReplyAwaitCapable = 8
 )
@@ -53,6 +54,8 @@ type request struct {
 	id         int32
 	connection int64
 	legacy     bool // came as OP_QUERY
+	exhaust    bool // several replies are allowed
+	more       bool // another reply follows the next
 	compressor byte // 0: not compressed
 	body       bson.Raw
 	wrote      bson.Timestamp // of its last oplog entry; zero: it changed nothing
@@ -122,6 +125,7 @@ func (q *request) readMsg(b, whole []byte) error {
 		return fmt.Errorf("%w: flags %#x", errProtocol, flags)
 	}
 	q.NoReply = flags&flagMoreToCome != 0
+	q.exhaust = flags&flagExhaust != 0
 	if flags&flagChecksum != 0 && q.compressor == 0 {
 		if len(b) < 4 {
 			return fmt.Errorf("%w: no checksum", errProtocol)
@@ -242,6 +246,9 @@ func (c *codec) reply(q *request, doc bson.D) ([]byte, error) {
 		var flags uint32
 		if q.Checksum {
 			flags = flagChecksum
+		}
+		if q.more {
+			flags |= flagMoreToCome
 		}
 		body = binary.LittleEndian.AppendUint32(body, flags)
 		body = append(append(body, 0), raw...)
