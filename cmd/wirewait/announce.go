@@ -48,18 +48,59 @@ func describeProtocol(p wire.Protocol) string {
 // describeDelay is "rtt 80ms (40ms ± 5ms each way)".
 func describeDelay(s inject.Settings) string {
 	there, back := s.Delay[wire.ToServer], s.Delay[wire.ToClient]
+	model := describeModel(there, back)
 	if s.RTT() == 0 {
-		return "no delay"
+		return "no delay" + model
 	}
 	ways := []string{describeOneWay(there) + " to server", describeOneWay(back) + " to client"}
-	if there == back {
+	if there.Base == back.Base && there.Jitter == back.Jitter {
 		ways = []string{describeOneWay(there) + " each way"}
 	}
-	words := fmt.Sprintf("rtt %s (%s)", short(s.RTT()), strings.Join(ways, ", "))
+	words := fmt.Sprintf("rtt %s (%s)%s", short(s.RTT()), strings.Join(ways, ", "), model)
 	if s.FreeConnect {
 		words += ", connecting is free"
 	}
 	return words
+}
+
+// describeModel is ", normal jitter, loss 0.1%", or empty. A file's pair has the
+// same model both ways, but for a way without delay, which has no jitter.
+func describeModel(there, back inject.Delay) (words string) {
+	d := there
+	if d.Jitter == 0 {
+		d = back
+	}
+	if d.Distribution != inject.Uniform {
+		words += fmt.Sprintf(", %v jitter", d.Distribution)
+	}
+	if d.Correlation > 0 {
+		words += fmt.Sprintf(", %.4g%% correlated", 100*d.Correlation)
+	}
+	if rate := d.Loss.Rate(); rate > 0 {
+		words += fmt.Sprintf(", loss %.3g%%", 100*rate)
+		if d.Loss.P > 0 {
+			words += " in bursts"
+		}
+	}
+	if d.Bandwidth > 0 {
+		words += ", " + inUnits(d.Bandwidth, 1000, "bit/s", "kbit/s", "Mbit/s", "Gbit/s")
+		if d.PerConnection {
+			words += " per connection"
+		}
+	}
+	if d.Window > 0 {
+		words += ", window " + inUnits(d.Window, 1024, "B", "KiB", "MiB", "GiB")
+	}
+	return words
+}
+
+// inUnits is n in the largest of units that it has one of.
+func inUnits(n int64, step float64, units ...string) string {
+	v, i := float64(n), 0
+	for ; v >= step && i < len(units)-1; i++ {
+		v /= step
+	}
+	return fmt.Sprintf("%.4g%s", v, units[i])
 }
 
 func describeOneWay(d inject.Delay) string {

@@ -145,3 +145,35 @@ func TestRun_FileWithTakenPort(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRun_FileWithBandwidth: 25,000 bytes take 200 ms at 1 Mbit/s, whichever of
+// the links that share it they take.
+func TestRun_FileWithBandwidth(t *testing.T) {
+	up, file := echoServer(t), filepath.Join(t.TempDir(), "wirewait.yaml")
+	writeFile(t, file, "network:\n  - {between: [app, sgp], rtt: 0, bandwidth: 1Mbit/s}\nlinks:",
+		oneLink("127.0.0.1:0", up, ", name: one"), oneLink("127.0.0.1:0", up, ", name: two"))
+	w := start(t, nil, file)
+	begin := time.Now()
+	var conns []net.Conn
+	for _, name := range []string{"one", "two"} {
+		c, err := net.Dial("tcp", w.line(`^link ` + name + `: (\S+) -> .*, tcp, no delay, 1Mbit/s, seed `)[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write(make([]byte, 25_000)); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+	}
+	for _, c := range conns {
+		if _, err := io.ReadFull(c, make([]byte, 25_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := time.Since(begin); d < 400*time.Millisecond {
+		t.Errorf("50,000 bytes took %v, want 400ms at least", d)
+	}
+	w.signal(syscall.SIGTERM)
+	w.stopped()
+}

@@ -42,10 +42,11 @@ func printLinks(c *cli.Context) error {
 // roundTrip is "80ms", with its ways if they differ and with jitter if it has any.
 func roundTrip(l config.Link) string {
 	there, back := l.Delay.Delay[wire.ToServer], l.Delay.Delay[wire.ToClient]
+	same := there.Base == back.Base && there.Jitter == back.Jitter
 	switch {
-	case there == back && there.Jitter == 0:
+	case same && there.Jitter == 0:
 		return short(l.Delay.RTT())
-	case there == back:
+	case same:
 		return fmt.Sprintf("%s (2 x %s)", short(l.Delay.RTT()), describeOneWay(there))
 	}
 	return fmt.Sprintf("%s (%s + %s)", short(l.Delay.RTT()), describeOneWay(there), describeOneWay(back))

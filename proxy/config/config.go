@@ -124,7 +124,9 @@ func (r *reader) file(root *node, f *File) {
 	if admin != nil {
 		f.Admin = r.admin(admin)
 	}
-	t := &topology{pairs: map[[2]string]path{}}
+	t := &topology{
+		pairs: map[[2]string]path{}, pipes: map[[2]string]*proxy.Pipes{}, sharing: map[[2]string]*draft{},
+	}
 	if n := o.get("network"); n != nil {
 		r.network(n, t)
 	}

@@ -1,6 +1,10 @@
 package config
 
-import "net"
+import (
+	"net"
+
+	"github.com/wirewait/wirewait/proxy"
+)
 
 // checkDrafts finds links that stand in each other's way.
 func (r *reader) checkDrafts(drafts []*draft, admin string, adminAt *node) {
@@ -47,3 +51,28 @@ func loopback(host string) string {
 }
 
 func wildcard(host string) bool { return host == "0.0.0.0" || host == "::" }
+
+// sharePipes has all links from one site to another share their bandwidth. They
+// get their pipes whether they have any or not: a reload may bring it. Links
+// the other way can't share them, since a link's pipes have a direction.
+func (r *reader) sharePipes(d *draft, p path, t *topology) {
+	shared := p.model.Bandwidth > 0 && !p.model.PerConnection
+	if d.from.members && shared {
+		r.problem(d.node, "the bandwidth of a pair is shared, and one listener can't tell which member is dialling: use bandwidth_per_connection, or write a link from each member")
+	}
+	from, to := d.from.site, d.to.site
+	if from == "" || to == "" {
+		return
+	}
+	if t.pipes[[2]string{from, to}] == nil {
+		t.pipes[[2]string{from, to}] = new(proxy.Pipes)
+	}
+	d.Pipes = t.pipes[[2]string{from, to}]
+	if !shared {
+		return
+	}
+	if other := t.sharing[[2]string{to, from}]; other != nil && from != to {
+		r.problem(d.node, "this link and the one of line %d lead opposite ways between %s and %s, and can't share a bandwidth yet: use bandwidth_per_connection", other.Line, from, to)
+	}
+	t.sharing[[2]string{from, to}] = d
+}

@@ -13,14 +13,15 @@ type keySet struct {
 // words are what a key knows that takes one of a few; the editors' schema has
 // the same (a test compares them).
 var (
-	protocolWords  = []string{"mongodb", "postgres", "tcp"}
-	clusterWords   = []string{"mongodb", "postgres"}
-	clientTLSWords = []string{"pass", "decline", "terminate"}
-	serverTLSWords = []string{"off", "prefer", "require", "verify-ca", "verify-full"}
+	protocolWords     = []string{"mongodb", "postgres", "tcp"}
+	clusterWords      = []string{"mongodb", "postgres"}
+	clientTLSWords    = []string{"pass", "decline", "terminate"}
+	distributionWords = []string{"uniform", "normal", "pareto", "paretonormal"}
+	serverTLSWords    = []string{"off", "prefer", "require", "verify-ca", "verify-full"}
 )
 
 const (
-	noModel   = "a delay is fixed or has uniform jitter"
+	ofPairs   = "give it to the pair of sites in network"
 	noSources = "give each site or member a link of its own"
 )
 
@@ -31,13 +32,12 @@ var fileKeys = keySet{
 }
 
 var pairKeys = keySet{
-	what:  "a pair of sites",
-	known: []string{"between", "rtt", "delay", "jitter"},
-	later: map[string]string{
-		"distribution": noModel, "correlation": noModel, "loss": noModel, "bandwidth": noModel,
-		"bandwidth_per_connection": noModel, "window": noModel,
-	},
+	what: "a pair of sites",
+	known: []string{"between", "rtt", "delay", "jitter", "distribution", "correlation", "loss", "bandwidth",
+		"bandwidth_per_connection", "window"},
 }
+
+var lossKeys = keySet{what: "loss", known: []string{"p", "r", "bad", "good"}}
 
 var clusterKeys = keySet{
 	what:  "a cluster",
@@ -59,8 +59,8 @@ var linkKeys = keySet{
 	later: map[string]string{
 		"advertise":      "names in hello replies aren't rewritten, so MongoDB drivers need directConnection=true",
 		"proxy_protocol": "PROXY v2 is neither read nor written",
-		"distribution":   noModel, "correlation": noModel, "loss": noModel, "bandwidth": noModel,
-		"bandwidth_per_connection": noModel, "window": noModel,
+		"distribution":   ofPairs, "correlation": ofPairs, "loss": ofPairs, "bandwidth": ofPairs,
+		"bandwidth_per_connection": ofPairs, "window": ofPairs,
 	},
 }
 

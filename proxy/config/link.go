@@ -215,10 +215,11 @@ func (r *reader) place(d *draft, t *topology) {
 		}
 	}
 	if d.own.jitter != nil {
-		p.jitter = *d.own.jitter
+		p.model.Jitter = *d.own.jitter
 	}
 	r.checkJitter(d.node, p)
 	d.Delay = p.settings()
+	r.sharePipes(d, p, t)
 }
 
 func (r *reader) path(d *draft, t *topology) (path, bool) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -13,27 +14,33 @@ type topology struct {
 	sites    []string // in the order in which they are first named
 	pairs    map[[2]string]path
 	clusters []*cluster
+	// pipes are what the links from one site to another share, and sharing those
+	// that have bandwidth to share.
+	pipes   map[[2]string]*proxy.Pipes
+	sharing map[[2]string]*draft
 }
 
 // path is what lies between two sites, seen from the first one. Each pair
 // stands in the topology in both orders.
 type path struct {
-	base   [2]time.Duration // by wire.Direction: one way each
-	jitter time.Duration
+	base [2]time.Duration // by wire.Direction: one way each
+	// model is all else that an inject.Delay has, and the same for both ways.
+	model inject.Delay
 }
 
 func (p path) reversed() path {
-	return path{[2]time.Duration{p.base[wire.ToClient], p.base[wire.ToServer]}, p.jitter}
+	return path{[2]time.Duration{p.base[wire.ToClient], p.base[wire.ToServer]}, p.model}
 }
 
 // settings are the path's, for a link along it. A way without delay has nothing
 // to vary.
 func (p path) settings() (s inject.Settings) {
 	for dir, base := range p.base {
-		s.Delay[dir].Base = base
-		if base > 0 {
-			s.Delay[dir].Jitter = p.jitter
+		d := p.model
+		if d.Base = base; base == 0 {
+			d.Jitter, d.Distribution, d.Correlation = 0, inject.Uniform, 0
 		}
+		s.Delay[dir] = d
 	}
 	return s
 }
@@ -72,8 +79,8 @@ func (r *reader) network(n *node, t *topology) {
 		// A pair that can't be read is there all the same: links that use it are
 		// no further problems.
 		p := r.pairPath(&o)
-		t.pairs[ends] = p
 		t.pairs[[2]string{ends[1], ends[0]}] = p.reversed()
+		t.pairs[ends] = p // of a site with itself, this
 	}
 }
 
@@ -100,7 +107,7 @@ func (r *reader) ends(o *object) (ends [2]string, ok bool) {
 	return ends, ok
 }
 
-// pairPath reads rtt or delay, and jitter.
+// pairPath reads rtt or delay, jitter, and the model.
 func (r *reader) pairPath(o *object) (p path) {
 	rtt, delay, jitter := o.get("rtt"), o.get("delay"), o.get("jitter")
 	good := true
@@ -120,10 +127,11 @@ func (r *reader) pairPath(o *object) (p path) {
 	}
 	if jitter != nil {
 		var ok bool
-		if p.jitter, ok = r.duration(jitter, "jitter"); ok && good {
+		if p.model.Jitter, ok = r.duration(jitter, "jitter"); ok && good {
 			r.checkJitter(jitter, p)
 		}
 	}
+	r.model(o, &p.model)
 	return p
 }
 
@@ -147,13 +155,13 @@ func (r *reader) thereAndBack(n *node) (base [2]time.Duration, ok bool) {
 
 // checkJitter: jitter is of the one-way delay, which can't become negative.
 func (r *reader) checkJitter(n *node, p path) {
-	if p.jitter > 0 && p.base == [2]time.Duration{} {
-		r.problem(n, "jitter %v varies a delay, and there is none: add rtt, or leave jitter out", p.jitter)
+	if p.model.Jitter > 0 && p.base == [2]time.Duration{} {
+		r.problem(n, "jitter %v varies a delay, and there is none: add rtt, or leave jitter out", p.model.Jitter)
 		return
 	}
 	for _, base := range p.base {
-		if base > 0 && p.jitter > base {
-			r.problem(n, "jitter %v is more than the one-way delay, %v, and none can be less than 0: make it smaller (jitter: 0 for none)", p.jitter, base)
+		if base > 0 && p.model.Jitter > base {
+			r.problem(n, "jitter %v is more than the one-way delay, %v, and none can be less than 0: make it smaller (jitter: 0 for none)", p.model.Jitter, base)
 			return
 		}
 	}

@@ -67,7 +67,7 @@ func (r *reader) err() error {
 func nearest(word string, words []string) (best string) {
 	distance := max(1, len(word)/3) + 1
 	for _, w := range words {
-		if d := edits(strings.ToLower(word), strings.ToLower(w)); d < distance {
+		if d := edits(strings.ToLower(word), strings.ToLower(w)); d < min(distance, len(w)) {
 			best, distance = w, d
 		}
 	}

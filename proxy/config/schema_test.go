@@ -53,7 +53,7 @@ func TestSchema_HasTheParsersKeys(t *testing.T) {
 	}
 	for where, words := range map[[2]string][]string{
 		{"link", "protocol"}: protocolWords, {"cluster", "protocol"}: clusterWords,
-		{"tls", "client"}: clientTLSWords, {"tls", "server"}: serverTLSWords,
+		{"pair", "distribution"}: distributionWords, {"tls", "client"}: clientTLSWords, {"tls", "server"}: serverTLSWords,
 	} {
 		if got := objects[where[0]].Properties[where[1]].Enum; !slices.Equal(got, words) {
 			t.Errorf("%v: the schema has %v, and the parser knows %v", where, got, words)
@@ -64,7 +64,7 @@ func TestSchema_HasTheParsersKeys(t *testing.T) {
 // keySets are by the name that the schema gives them; the file itself has none.
 func keySets() map[string]keySet {
 	return map[string]keySet{
-		"": fileKeys, "pair": pairKeys, "cluster": clusterKeys, "member": memberKeys, "link": linkKeys,
+		"": fileKeys, "pair": pairKeys, "loss": lossKeys, "cluster": clusterKeys, "member": memberKeys, "link": linkKeys,
 		"delay": delayKeys, "mesh": meshKeys, "tls": tlsKeys,
 	}
 }
