@@ -77,6 +77,34 @@ func TestModels_LinksShareAPipe(t *testing.T) {
 	}
 }
 
+// A link that leads the other way shares what is to the server for one, and to
+// the client for the other.
+func TestModels_LinksThatLeadBackShareAPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, done := time.Now(), make(chan time.Time, 1)
+		lc := modelled(inject.Delay{Bandwidth: eightMbit})
+		lc.Pipes = new(Pipes)
+		there, stopThere := bubble(t, lc, sink(10_000, done))
+		defer stopThere()
+		back := lc
+		back.Pipes = lc.Pipes.Reversed()
+		back.Delay.Delay = [2]inject.Delay{{}, {Bandwidth: eightMbit}}
+		talk, stopTalk := bubble(t, back, echo)
+		defer stopTalk()
+		_, _ = there.Write(make([]byte, 10_000))
+		synctest.Wait()
+		if got := exchange(t, talk, string(make([]byte, 1000))); got != 11*time.Millisecond {
+			t.Errorf("a reply behind 10 ms of the other link's requests took %v, want 11ms", got)
+		}
+		if got := (<-done).Sub(began); got != 20*time.Millisecond {
+			t.Errorf("the requests took %v, want 20ms", got)
+		}
+		if lc.Pipes.Reversed().Reversed() != lc.Pipes {
+			t.Error("reversed twice they are others")
+		}
+	})
+}
+
 // A sender that never stops gets the bandwidth, or a window a round trip, and
 // is held back meanwhile: the proxy doesn't swallow what the wire can't take.
 func TestModels_AFloodIsHeldBack(t *testing.T) {

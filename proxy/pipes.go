@@ -7,10 +7,30 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// Pipes are the wires between two places, one for each direction, indexed by
-// wire.Direction: what Delay.Bandwidth is shared in. The zero value is ready to
-// use, by any number of links; it must not be copied.
-type Pipes [2]pipe
+// Pipes are the wires between two places, one for each direction: what
+// Delay.Bandwidth is shared in. The zero value is ready to use, by any number of
+// links; it must not be copied.
+type Pipes struct {
+	way     [2]pipe // indexed by wire.Direction
+	forward *Pipes  // whose reverse this is
+}
+
+// Reversed are the same pipes for links that lead the other way: what is to the
+// server for one is to the client for the other.
+func (p *Pipes) Reversed() *Pipes {
+	if p.forward != nil {
+		return p.forward
+	}
+	return &Pipes{forward: p}
+}
+
+// booker is the pipe of a direction.
+func (p *Pipes) booker(dir wire.Direction) inject.Booker {
+	if p.forward != nil {
+		return &p.forward.way[1-dir]
+	}
+	return &p.way[dir]
+}
 
 // pipe is an inject.Pipe that connections share.
 type pipe struct {
@@ -38,8 +58,8 @@ func (l *Link) bookers() (b [2]inject.Booker) {
 	if pipes == nil {
 		pipes = &l.pipes
 	}
-	for d := range pipes {
-		b[d] = &pipes[d]
+	for d := range b {
+		b[d] = pipes.booker(wire.Direction(d))
 	}
 	return b
 }
