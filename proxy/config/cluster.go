@@ -121,15 +121,16 @@ func (r *reader) end(n *node, what string, t *topology) (end, bool) {
 	if v == "members" {
 		return end{name: v, members: true}, true
 	}
+	// v itself is in no problem: it may be what a variable holds.
 	if name, _, dotted := strings.Cut(v, "."); dotted {
 		c := t.cluster(name)
 		if c == nil {
-			r.problem(n, "%s is %s, and there is no cluster %s%s", what, quote(follow(n)), name, guess(name, t.clusterNames()))
+			r.problem(n, "%s is %s, and there is no such cluster%s", what, quote(follow(n)), guess(name, t.clusterNames()))
 			return end{}, false
 		}
 		i := slices.IndexFunc(c.members, func(m *member) bool { return m.name == v })
 		if i < 0 {
-			r.problem(n, "%s is %s, and %s has no such member: use %s", what, quote(follow(n)), name, list(c.memberNames()))
+			r.problem(n, "%s is %s, and %s has no such member: use %s", what, quote(follow(n)), c.name, list(c.memberNames()))
 			return end{}, false
 		}
 		return end{name: v, site: c.members[i].site, member: c.members[i]}, true
@@ -139,7 +140,7 @@ func (r *reader) end(n *node, what string, t *topology) (end, bool) {
 	}
 	if c := t.cluster(v); c != nil {
 		r.problem(n, "%s is %s, which is a cluster: write one of its members (%s), or open all with {mesh: %s, listen: HOST:PORT}",
-			what, quote(follow(n)), list(c.memberNames()), v)
+			what, quote(follow(n)), list(c.memberNames()), c.name)
 		return end{}, false
 	}
 	hint := guess(v, append(t.clusterMemberNames(), t.sites...))

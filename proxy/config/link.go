@@ -86,6 +86,7 @@ func (r *reader) linkName(n *node) string {
 	v, ok := r.text(n, "name")
 	if ok && !linkNameShape.MatchString(v) {
 		r.problem(n, "a link is called %s: use letters, digits and - _ . :", quote(follow(n)))
+		return ""
 	}
 	return v
 }

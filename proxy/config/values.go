@@ -51,7 +51,7 @@ func (r *reader) text(n *node, what string) (string, bool) {
 		name := strings.TrimSuffix(strings.TrimPrefix(s, "${"), "}")
 		if !strings.HasSuffix(s, "}") || !variableName.MatchString(name) {
 			ok = false
-			r.problem(at, "%s is no variable: write ${NAME}, or $${ for these characters themselves", s)
+			r.problem(at, "%q is no variable: write ${NAME}, or $${ for these characters themselves", s)
 			return ""
 		}
 		value, set := r.lookup(name)

@@ -124,7 +124,7 @@ func (r *reader) mapping(n *node, what string) (object, bool) {
 		case k.Value == "<<":
 			r.problem(k, "<< isn't read here: write the keys out")
 		case !o.lacks(k.Value):
-			r.problem(k, "%s is given twice: leave one out", k.Value)
+			r.problem(k, "%q is given twice: leave one out", k.Value)
 		default:
 			o.keys, o.values[k.Value] = append(o.keys, k), v
 		}
