@@ -93,7 +93,7 @@ func check(t *testing.T, line commandLine, runs *int) {
 		}
 	}
 	synopsis := slices.ContainsFunc(line.words, func(w string) bool {
-		return w == "..." || strings.HasPrefix(w, "[") || w == "HOST:PORT" || strings.HasSuffix(w, ".yaml")
+		return w == "..." || strings.HasPrefix(w, "[") || w == "HOST:PORT" || w == "FILE" || strings.HasSuffix(w, ".yaml")
 	})
 	if command != "run" || synopsis {
 		return
@@ -107,7 +107,7 @@ func check(t *testing.T, line commandLine, runs *int) {
 
 // begins finds a command line's words behind whatever runs it: a prompt, go
 // run, an image's name.
-var begins = regexp.MustCompile(`(?:^|[ /])wirewait ((?:run|demo|decode|version|completion)\b.*)$`)
+var begins = regexp.MustCompile(`(?:^|[ /])wirewait ((?:run|check|links|demo|decode|version|completion)\b.*)$`)
 
 // inMarkdown finds command lines in fenced blocks; a backslash continues one.
 func inMarkdown(t *testing.T, path string) (lines []commandLine) {

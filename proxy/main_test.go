@@ -5,7 +5,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,8 +145,3 @@ func soon(t *testing.T, what string, ok func() bool) {
 }
 
 func rtt(d time.Duration) inject.Settings { return inject.Symmetric(d, 0) }
-
-// isReset reports whether the peer tore the connection down.
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}

@@ -238,6 +238,7 @@ func TestTLS_Direct(t *testing.T) {
 		}
 		return
 	}
+	r.cut()
 	if a != "" || !strings.Contains(r.log.String(), "leave out --upstream-tls-direct") {
 		t.Errorf("an upstream that can't, %s: %q %q; log:\n%s", s.Version(), a, e, r.log.String())
 	}
