@@ -1,13 +1,20 @@
 package mongodb
 
 import (
+	"bytes"
 	"encoding/json"
-
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
+
+var updateDocs = flag.Bool("update-docs", false, "write docs/compatibility-mongodb.md from this run")
+
+const page = "../../../docs/compatibility-mongodb.md"
 
 // result is one client on one server.
 type result struct {
@@ -15,12 +22,13 @@ type result struct {
 	ClientVersion string `json:"client_version"`
 	Server        string `json:"server"`
 	ServerVersion string `json:"server_version"`
-	Steps         int    `json:"steps"`    // that printed the same
-	Commands      int    `json:"commands"` // seen, without monitors
+	Equal         bool   `json:"equal"` // all that it printed, and its exit code
+	Steps         int    `json:"steps"`
+	Commands      int    `json:"commands"` // seen by the proxy, without monitors
 	Writes        int    `json:"writes"`
-	Equal         bool   `json:"equal"`
 }
 
+// results are in the order in which clients and servers are listed.
 var results struct {
 	mu  sync.Mutex
 	all []result
@@ -33,18 +41,59 @@ func record(t *testing.T, r result) {
 	results.all = append(results.all, r)
 }
 
-// TestMatrixResults comes after TestMatrix: tests run in the order of files'
-// names and then of their text, and this file's is later.
-func writeResults(t *testing.T) {
-	dir := os.Getenv("WIREWAIT_MATRIX_OUT")
-	if dir == "" {
+// publish writes the results to a file, if asked, and holds them against the
+// page in docs, or writes it.
+func publish(t *testing.T) {
+	t.Helper()
+	if dir := os.Getenv("WIREWAIT_MATRIX_OUT"); dir != "" {
+		b, err := json.MarshalIndent(results.all, "", "  ")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "mongodb.json"), append(b, '\n'), 0o644)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want := render(results.all)
+	if *updateDocs {
+		if err := os.WriteFile(page, want, 0o644); err != nil {
+			t.Error(err)
+		}
 		return
 	}
-	b, err := json.MarshalIndent(results.all, "", "  ")
-	if err != nil {
-		t.Fatal(err)
+	if got, err := os.ReadFile(page); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not of this run (%v): look what changed, then write it with go test ./mongodb -update-docs", page, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "mongodb.json"), append(b, '\n'), 0o644); err != nil {
-		t.Fatal(err)
+}
+
+func render(all []result) []byte {
+	var b bytes.Buffer
+	b.WriteString(intro)
+	var servers []string
+	cells := map[string]map[string]string{}
+	var rows []string
+	for _, r := range all {
+		row, server := r.Client+" "+r.ClientVersion, strings.TrimPrefix(r.Server+" "+r.ServerVersion, "the scripted ")
+		if cells[row] == nil {
+			cells[row] = map[string]string{}
+			rows = append(rows, row)
+		}
+		if len(rows) == 1 {
+			servers = append(servers, server)
+		}
+		cells[row][server] = "differs"
+		if r.Equal {
+			cells[row][server] = fmt.Sprintf("equal: %d steps", r.Steps)
+		}
 	}
+	fmt.Fprintf(&b, "| | %s |\n|---%s|\n", strings.Join(servers, " | "), strings.Repeat("|---", len(servers)))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s ", row)
+		for _, s := range servers {
+			fmt.Fprintf(&b, "| %s ", cells[row][s])
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteString(notes)
+	return b.Bytes()
 }

@@ -31,13 +31,24 @@ type server struct {
 	// member names itself in hello, and drivers would leave the proxy for it.
 	query string
 	flags string // what it can do beyond the usual
+	// compresses: of the 15 MB reply, and of the insert where its document comes
+	// before the rest of the command, only the first 256 KiB are read.
+	compresses bool
+	// streams: its hello has a topologyVersion, so that drivers' monitors let it
+	// answer again and again.
+	streams bool
+	// answersAll: it answers requests that want no reply.
+	answersAll bool
 }
 
 var (
-	ferretDB = server{name: "FerretDB", start: startFerret, version: ferretVersion}
+	ferretDB = server{name: "FerretDB", start: startFerret, version: ferretVersion, answersAll: true}
 	secantus = server{name: "SecantusDB", start: startSecantus, version: secantusVersion,
 		query: "directConnection=true", flags: "w0,transaction,tail,watch"}
 )
+
+// plain is a server with nothing special about it.
+var plain = server{}
 
 // peer is the scripted one with a compressor.
 func peer(compressor string) server {
@@ -45,7 +56,7 @@ func peer(compressor string) server {
 		name: "the scripted peer, " + compressor,
 		start: func(t *testing.T) string {
 			m, err := lab.StartMongo(lab.MongoOptions{
-				Compressors: []string{compressor}, SetName: "rs0", ServerDelay: slowly,
+				Compressors: []string{compressor}, SetName: "rs0", ServerDelay: slowly, StreamHello: true,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -54,12 +65,13 @@ func peer(compressor string) server {
 			return m.Addr()
 		},
 		version: func(*testing.T) string { return "of internal/lab" },
-		query:   "directConnection=true&compressors=" + compressor, flags: "w0,timeout",
+		query:   "directConnection=true&heartbeatFrequencyMS=500&compressors=" + compressor,
+		flags:   "w0,timeout", compresses: true, streams: true,
 	}
 }
 
 // late is how long the peer thinks about a read of the collection "slow":
-// several times what clients wait.
+// more than twice what clients wait.
 const late = 1500 * time.Millisecond
 
 func slowly(c lab.MongoCommand) time.Duration {

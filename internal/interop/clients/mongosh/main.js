@@ -85,7 +85,7 @@ const extra = {
     step('count of w: 0', () => db.silent.countDocuments({}));
   },
   timeout({ db, c }) {
-    step('slow', () => db.slow.find({}, {}, { timeoutMS: 300 }).toArray());
+    step('slow', () => db.slow.find({}, {}, { timeoutMS: 600 }).toArray());
     step('after slow', () => c.countDocuments({ _id: 1 }));
   },
   transaction({ mongo, c }) {
@@ -137,7 +137,7 @@ const extra = {
 };
 
 function main() {
-  const mongo = new Mongo(uri);
+  const mongo = new Mongo(uri + '&monitorCommands=true');
   const sent = {};
   mongo._serviceProvider.mongoClient.on('commandStarted', e => { sent[e.commandName] = (sent[e.commandName] || 0) + 1; });
   const db = mongo.getDB('shop');

@@ -91,7 +91,7 @@ const extra = {
     await step('count of w: 0', () => db.collection('silent').countDocuments());
   },
   async timeout({ db, c }) {
-    await step('slow', () => db.collection('slow').findOne({}, { timeoutMS: 300 }));
+    await step('slow', () => db.collection('slow').findOne({}, { timeoutMS: 600 }));
     await step('after slow', () => c.countDocuments({ _id: 1 }));
   },
   async transaction({ client, c }) {
