@@ -94,7 +94,7 @@ func (s *server) exec(t *testing.T, db string, statements ...string) {
 	}
 }
 
-// ask is the one value that a query gives, as text.
+// ask is the value of an expression, or of a query in parentheses, as text.
 func (s *server) ask(t *testing.T, db, sql string) string {
 	t.Helper()
 	c := s.connect(t, db)

@@ -24,11 +24,15 @@ func tool(t *testing.T, addr, db, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// toolPath is beside the machine's server, or on PATH: the npm packages have
-// servers only.
+// toolPath is beside the machine's server, to which there may be a link on PATH,
+// or itself on PATH.
 func toolPath(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(startServer(t, machine).BinDir(), name)
+	dir := startServer(t, machine).BinDir()
+	if real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
+		dir = filepath.Dir(real)
+	}
+	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		return onPath(t, name, "postgresql postgresql-client postgresql-contrib")
 	}
