@@ -23,7 +23,15 @@ func TestNewerServers(t *testing.T) {
 			s.compare(t, psqlClient())
 			s.compare(t, psycopgClient())
 			newest := psycopgClient()
-			newest.name, newest.run = "psycopg, protocol 3.2", python("psycopg").scenario("3.2")
+			newest.name = "psycopg, protocol 3.2"
+			newest.run = func(t *testing.T, addr, db string) outcome {
+				o := python("psycopg").scenario("3.2")(t, addr, db)
+				agreed := map[string]string{"postgres-17": "30000", "postgres-18": "30002"}[name]
+				if !strings.HasPrefix(o.Out, "protocol "+agreed+" ") {
+					t.Errorf("the session begins with %.40q, want protocol %s", o.Out, agreed)
+				}
+				return o
+			}
 			s.compare(t, newest)
 			for _, protocol := range []string{"3.0", "3.2"} {
 				s.compare(t, pgxClient(protocol))
@@ -68,6 +76,7 @@ func playPgx(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	defer c.Close(ctx)
+	say("key of", len(c.PgConn().SecretKey()), "bytes") // longer in protocol 3.2
 	exec := func(sql string, args ...any) {
 		tag, err := c.Exec(ctx, sql, args...)
 		say(sql, args, tag, err)
