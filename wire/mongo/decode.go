@@ -163,6 +163,8 @@ func (s *session) endReply(f *framed, b *body) {
 	}
 	if c.in == &s.exhausts && c.key == f.requestID {
 		s.exhausts.remove(c)
+	} else if !s.closed() {
+		s.overtaken = true
 	}
 	c.answered = true
 }

@@ -33,6 +33,9 @@ func FuzzSession(f *testing.F) {
 		h, want := run(func() int { return 1 << 30 })
 		rnd := random(seed)
 		g, got := run(func() int { return 1 + rnd.IntN(50) })
+		if overtaken(h) || overtaken(g) {
+			return
+		}
 		compareOutcome(t, seed, got, want)
 		if (h.s.Opaque() == nil) != (g.s.Opaque() == nil) {
 			t.Fatalf("whole: %v, in pieces: %v", h.s.Opaque(), g.s.Opaque())
@@ -41,6 +44,8 @@ func FuzzSession(f *testing.F) {
 		checkSticky(t, g)
 	})
 }
+
+func overtaken(h *harness) bool { return h.s.(*session).overtaken }
 
 // checkSticky checks that no message follows opaque bytes, in stream order.
 func checkSticky(t *testing.T, h *harness) {

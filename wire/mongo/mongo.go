@@ -51,6 +51,11 @@ type session struct {
 	framers  [2]framer
 	decoders [2]decoder
 
+	// overtaken: a compressed reply that turned out to be the last had been
+	// answered by another before it was decoded. No server does that, and whose
+	// the second one is depends on the cuts; fuzzing must know.
+	overtaken bool
+
 	requests table // calls by the id of their request
 	exhausts table // calls by the id of their last reply, more to come
 	free     *call // for use again
