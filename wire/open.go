@@ -20,7 +20,7 @@ type Open struct {
 	protocol Protocol
 	ordinal  uint64
 	count    int
-	marks    [2]markQueue
+	marks    [2]Queue[mark]
 	stalled  [2]time.Duration
 	free     []*Exchange
 	tails    []*Tail // for use again
@@ -85,7 +85,7 @@ func (o *Open) Mark(x *Exchange, dir Direction, end int64) {
 	s := &x.Sides[dir]
 	s.Stalled = o.stalled[dir] - s.stallBase
 	x.marks++
-	o.marks[dir].push(mark{end: end, x: x})
+	o.marks[dir].Push(mark{end: end, x: x})
 }
 
 // Hold keeps x from being emitted until a matching Release: a part of it is
@@ -115,8 +115,8 @@ func (o *Open) Discard(x *Exchange) {
 // socket at time at.
 func (o *Open) Departed(dir Direction, upto int64, at Stamp) {
 	q := &o.marks[dir]
-	for q.len() > 0 && q.front().end <= upto {
-		m := q.pop()
+	for q.Len() > 0 && q.Front().end <= upto {
+		m := q.Pop()
 		if m.tail != nil {
 			o.tailLeft(m.tail, dir, at)
 			continue
@@ -133,8 +133,8 @@ func (o *Open) Stalled(dir Direction, d time.Duration) { o.stalled[dir] += d }
 // Abandon gives up on all marks of a direction: its bytes will never leave.
 func (o *Open) Abandon(dir Direction) {
 	q := &o.marks[dir]
-	for q.len() > 0 {
-		m := q.pop()
+	for q.Len() > 0 {
+		m := q.Pop()
 		if m.tail != nil {
 			o.tailLeft(m.tail, dir, 0)
 			continue
@@ -162,35 +162,4 @@ type mark struct {
 	end  int64
 	x    *Exchange
 	tail *Tail // instead of x
-}
-
-// markQueue is a first-in-first-out queue that keeps its memory when small.
-type markQueue struct {
-	items []mark
-	head  int
-}
-
-func (q *markQueue) len() int     { return len(q.items) - q.head }
-func (q *markQueue) front() *mark { return &q.items[q.head] }
-
-func (q *markQueue) push(m mark) { q.items = append(q.items, m) }
-
-func (q *markQueue) pop() mark {
-	m := q.items[q.head]
-	q.items[q.head] = mark{}
-	q.head++
-	switch {
-	case q.head == len(q.items):
-		q.head = 0
-		if cap(q.items) > 1024 {
-			q.items = nil
-		} else {
-			q.items = q.items[:0]
-		}
-	case q.head > 1024 && q.head*2 > len(q.items):
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	return m
 }

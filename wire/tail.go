@@ -34,7 +34,7 @@ func (o *Open) NewTail() *Tail {
 func (o *Open) MarkTail(t *Tail, dir Direction, offset int64, now Stamp) {
 	t.ends[dir] = end{in: now, stalled: o.stalled[dir]}
 	t.marks++
-	o.marks[dir].push(mark{end: offset, tail: t})
+	o.marks[dir].Push(mark{end: offset, tail: t})
 }
 
 // CompleteWith is Complete for an exchange that ends with t in both directions:

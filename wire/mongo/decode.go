@@ -10,7 +10,7 @@ type framed struct {
 
 // decoder reads one direction's messages, in the order of their framing.
 type decoder struct {
-	queue  queue[framed]
+	queue  wire.Queue[framed]
 	active bool // reading the queue's first message
 	seen   int  // bytes of that message given so far
 	body   body
@@ -44,10 +44,10 @@ func (s *session) decodePiece(dir wire.Direction, chunk []byte, p *wire.Piece) {
 	d.seen += len(chunk)
 	// Without an exchange it's a part of a header; framing has kept what
 	// matters of it.
-	if p.Exchange == nil || d.queue.len() == 0 {
+	if p.Exchange == nil || d.queue.Len() == 0 {
 		return
 	}
-	f := d.queue.front()
+	f := d.queue.Front()
 	if !d.active {
 		d.active = true
 		s.beginDecode(dir, f)
@@ -93,7 +93,7 @@ func (s *session) beginBody(dir wire.Direction, op int32, n int) {
 // its end never came.
 func (s *session) endDecode(dir wire.Direction, cut bool) {
 	d := &s.decoders[dir]
-	f := d.queue.pop()
+	f := d.queue.Pop()
 	d.active = false
 	b := &d.body
 	if f.op == opCompressed {
@@ -173,9 +173,9 @@ func (s *session) endReply(f *framed, b *body) {
 // decoded. What was read of the message at hand is kept.
 func (s *session) abandon(dir wire.Direction) {
 	d := &s.decoders[dir]
-	for d.queue.len() > 0 {
+	for d.queue.Len() > 0 {
 		if !d.active {
-			s.beginDecode(dir, d.queue.front())
+			s.beginDecode(dir, d.queue.Front())
 		}
 		s.endDecode(dir, true)
 	}

@@ -189,7 +189,7 @@ func (s *session) begin(dir wire.Direction, h *header) bool {
 	}
 	f.call.refs++
 	s.open.Hold(f.call.x)
-	s.decoders[dir].queue.push(framed{call: f.call, header: *h})
+	s.decoders[dir].queue.Push(framed{call: f.call, header: *h})
 	return true
 }
 

@@ -154,7 +154,7 @@ func (s *session) finishAll() {
 		*t = table{}
 	}
 	for dir := range s.decoders {
-		for _, f := range s.decoders[dir].queue.rest() {
+		for _, f := range s.decoders[dir].queue.Rest() {
 			if f.call.in == nil {
 				left = append(left, f.call)
 			}

@@ -74,7 +74,7 @@ func TestBounds_Memory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := play(t, 12_000, steps...)
-			if n := in.decoders[0].facts.len() + in.decoders[1].facts.len(); n > 2*factsPerOpen*in.maxOpen {
+			if n := in.decoders[0].facts.Len() + in.decoders[1].facts.Len(); n > 2*factsPerOpen*in.maxOpen {
 				t.Errorf("%d facts", n)
 			}
 			if in.kept > maxKept || in.kept < 0 {
@@ -86,8 +86,8 @@ func TestBounds_Memory(t *testing.T) {
 			if n := len(in.statements) + len(in.portals); n > 2*maxPrepared {
 				t.Errorf("%d names", n)
 			}
-			if len(in.saved) > maxSavepoints || len(in.strings) > maxInterned || in.requests.len() > in.maxOpen+1 {
-				t.Errorf("%d savepoints, %d strings, %d requests", len(in.saved), len(in.strings), in.requests.len())
+			if len(in.saved) > maxSavepoints || len(in.strings) > maxInterned || in.requests.Len() > in.maxOpen+1 {
+				t.Errorf("%d savepoints, %d strings, %d requests", len(in.saved), len(in.strings), in.requests.Len())
 			}
 			in.End()
 			if in.open.Len() != 0 {

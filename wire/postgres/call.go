@@ -88,5 +88,5 @@ func (s *session) free(c *call) {
 // exchange until the round ends.
 func (s *session) finish(c *call) {
 	c.finished = true
-	s.ready.push(item{c: c})
+	s.ready.Push(item{c: c})
 }

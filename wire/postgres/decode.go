@@ -17,7 +17,7 @@ type decoder struct {
 	off   int64  // bytes of the stream given to Decode
 	seen  int    // bytes of the current message given so far
 	body  []byte // of a message that straddles reads, as far as it's wanted
-	facts queue[fact]
+	facts wire.Queue[fact]
 }
 
 // Decode implements wire.Session.

@@ -23,7 +23,7 @@ type fact struct {
 
 // learn keeps a fact. What a peer makes us keep is bounded.
 func (s *session) learn(d *decoder, f fact) {
-	if d.facts.len() >= factsPerOpen*s.maxOpen {
+	if d.facts.Len() >= factsPerOpen*s.maxOpen {
 		s.trouble("backlog")
 		if f.script != nil {
 			s.kept -= textOf(f.script.at(0))
@@ -31,7 +31,7 @@ func (s *session) learn(d *decoder, f fact) {
 		return
 	}
 	f.end = d.off
-	d.facts.push(f)
+	d.facts.Push(f)
 }
 
 func (s *session) trouble(reason string) {
@@ -226,8 +226,8 @@ func (s *session) parameter(f *fact, body []byte) bool {
 	case "application_name":
 		f.text = value
 		q := &s.decoders[wire.ToClient].facts
-		if n := q.len(); n > 0 && q.at(n-1).kind == 'S' {
-			q.at(n-1).text, q.at(n-1).end = value, s.decoders[wire.ToClient].off
+		if n := q.Len(); n > 0 && q.At(n-1).kind == 'S' {
+			q.At(n-1).text, q.At(n-1).end = value, s.decoders[wire.ToClient].off
 			return false
 		}
 		return true

@@ -192,5 +192,5 @@ func (f *framer) count(o *wire.Open, dir wire.Direction, n int, now wire.Stamp) 
 
 // crowded reports whether more is open than may be.
 func (s *session) crowded() bool {
-	return s.requests.len() > s.maxOpen || s.open.Len() > factsPerOpen*s.maxOpen
+	return s.requests.Len() > s.maxOpen || s.open.Len() > factsPerOpen*s.maxOpen
 }

@@ -278,7 +278,7 @@ func TestPairing_LongPipelineAndCopy(t *testing.T) {
 	for range 20_000 {
 		p.play(c(msg('d', 'x')))
 	}
-	if q := p.s.(*session).requests.len(); q != 1 {
+	if q := p.s.(*session).requests.Len(); q != 1 {
 		t.Errorf("%d requests queued for one COPY", q)
 	}
 	p.play(c(msg('c')), s(tag("COPY 20000"), ready('I')))

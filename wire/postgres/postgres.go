@@ -70,11 +70,11 @@ type session struct {
 
 	framers [2]framer
 	phase   phase
-	asked   queue[byte] // SSL and GSS requests without an answer yet
+	asked   wire.Queue[byte] // SSL and GSS requests without an answer yet
 
 	requestSide
 	replySide
-	ready queue[item] // to be settled
+	ready wire.Queue[item] // to be settled
 
 	decoders [2]decoder
 	settler
@@ -108,7 +108,7 @@ func (s *session) Quiet() bool {
 			return false
 		}
 	}
-	return s.requests.len() == 0 && s.asked.len() == 0 && s.building == nil && s.active == nil
+	return s.requests.Len() == 0 && s.asked.Len() == 0 && s.building == nil && s.active == nil
 }
 
 // End implements wire.Session. What was framed and not yet given to Decode is
@@ -133,8 +133,8 @@ func (s *session) giveUp(dir wire.Direction, at int64, err error) {
 
 // leave hands over what is under way, as it stands, to be settled.
 func (s *session) leave() {
-	for s.requests.len() > 0 {
-		r := s.requests.pop()
+	for s.requests.Len() > 0 {
+		r := s.requests.Pop()
 		if r.tail != nil {
 			s.open.CloseTail(r.tail)
 		}
@@ -154,5 +154,5 @@ func (s *session) leave() {
 	}
 	s.framers[wire.ToServer].c, s.framers[wire.ToClient].c = nil, nil
 	s.active, s.building, s.last = nil, nil, nil
-	s.ready.push(item{reqEnd: s.framers[wire.ToServer].off, repEnd: s.framers[wire.ToClient].off})
+	s.ready.Push(item{reqEnd: s.framers[wire.ToServer].off, repEnd: s.framers[wire.ToClient].off})
 }

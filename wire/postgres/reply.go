@@ -82,7 +82,7 @@ func (s *session) answered(t byte) *call {
 	case r.c.kind == kindStartup && !ofStartup(t):
 		// The capture has no reply to the start-up.
 		s.finish(r.c)
-		s.requests.pop()
+		s.requests.Pop()
 		return s.answered(t)
 	}
 	return r.c
@@ -153,7 +153,7 @@ func (s *session) endStep(t byte, c *call, end int64) {
 		c.expected--
 	}
 	if r := s.head(); c.expected == 0 && r != nil && r.c == c {
-		s.requests.pop()
+		s.requests.Pop()
 		s.finish(c)
 	}
 }
@@ -170,7 +170,7 @@ func (s *session) endResult(t byte, c *call, end int64) {
 	if r != nil && (r.c == c || c.further) && r.what == whatReady {
 		r.answered = true
 	} else if r != nil && r.c == c {
-		s.requests.pop()
+		s.requests.Pop()
 	}
 	if c == s.building {
 		s.building = nil
@@ -183,7 +183,7 @@ func (s *session) endResult(t byte, c *call, end int64) {
 	case c.kind == kindStartup:
 		// FATAL: no ReadyForQuery follows.
 		if r != nil && r.c == c {
-			s.requests.pop()
+			s.requests.Pop()
 		}
 		s.endRound(request{}, false, end)
 	}
@@ -195,7 +195,7 @@ func (s *session) endReady(c *call, end int64, now wire.Stamp) {
 	var by request
 	if s.head(); s.expectsReady() {
 		for by.end == 0 {
-			r := s.requests.pop()
+			r := s.requests.Pop()
 			if r.what == whatSync && !r.swallowed || r.what == whatReady {
 				by = r
 			} else if r.tail != nil {
@@ -232,8 +232,8 @@ const farthest = 64
 
 // expectsReady reports whether a request that awaits ReadyForQuery is open.
 func (s *session) expectsReady() bool {
-	for i := range min(s.requests.len(), farthest) {
-		r := s.requests.at(i)
+	for i := range min(s.requests.Len(), farthest) {
+		r := s.requests.At(i)
 		if r.what == whatReady || r.what == whatSync && !r.swallowed {
 			return true
 		}
@@ -257,5 +257,5 @@ func (s *session) endRound(by request, loose bool, end int64) {
 		f.c = nil
 	}
 	s.active = nil
-	s.ready.push(item{tail: by.tail, reqEnd: by.end, repEnd: end, looseSync: by.loose, looseReady: loose})
+	s.ready.Push(item{tail: by.tail, reqEnd: by.end, repEnd: end, looseSync: by.loose, looseReady: loose})
 }

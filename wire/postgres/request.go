@@ -29,7 +29,7 @@ const (
 
 // requestSide is what the client's stream has led to.
 type requestSide struct {
-	requests queue[request]
+	requests wire.Queue[request]
 	building *call // Parse, Bind, ... whose Execute has not come
 	last     *call // the newest call, while its round goes on
 	synced   bool  // a Sync came after last
@@ -133,7 +133,7 @@ func (s *session) enqueue(r request) {
 		s.skip(r.c)
 		return
 	}
-	s.requests.push(r)
+	s.requests.Push(r)
 }
 
 // skip notes that the server threw a request away.
@@ -156,7 +156,7 @@ func (s *session) flushBuilding() {
 	case c.expected == 0:
 		s.finish(c)
 	default:
-		s.requests.push(request{c: c, end: c.reqEnd})
+		s.requests.Push(request{c: c, end: c.reqEnd})
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *session) endSync(c *call, end int64, now wire.Stamp) {
 	s.skipping = false
 	t := s.open.NewTail()
 	s.open.MarkTail(t, wire.ToServer, end, now)
-	s.requests.push(request{what: whatSync, tail: t, end: end, loose: c == nil})
+	s.requests.Push(request{what: whatSync, tail: t, end: end, loose: c == nil})
 }
 
 // endCopy ends COPY data. Many in a row count as one: those that come outside
@@ -186,17 +186,17 @@ func (s *session) endCopy(c *call, end int64) {
 		s.inCopy = false
 		return
 	}
-	n := s.requests.len()
-	if n > 0 && s.requests.at(n-1).what != whatCopyEnd && !s.skipping {
-		s.requests.push(request{what: whatCopyEnd, end: end})
+	n := s.requests.Len()
+	if n > 0 && s.requests.At(n-1).what != whatCopyEnd && !s.skipping {
+		s.requests.Push(request{what: whatCopyEnd, end: end})
 	}
 }
 
 // swallowSyncs marks those that were sent into the COPY that begins now, up to
 // its end; if that was not sent yet, those that come meanwhile.
 func (s *session) swallowSyncs() {
-	for i := range s.requests.len() {
-		switch r := s.requests.at(i); r.what {
+	for i := range s.requests.Len() {
+		switch r := s.requests.At(i); r.what {
 		case whatCopyEnd:
 			return
 		case whatSync:
@@ -208,15 +208,15 @@ func (s *session) swallowSyncs() {
 
 // head is the first request that awaits an answer; nil if there is none.
 func (s *session) head() *request {
-	for s.requests.len() > 0 {
-		r := s.requests.front()
+	for s.requests.Len() > 0 {
+		r := s.requests.Front()
 		if r.what != whatCopyEnd && !r.swallowed {
 			return r
 		}
 		if r.tail != nil {
 			s.open.CloseTail(r.tail)
 		}
-		s.requests.pop()
+		s.requests.Pop()
 	}
 	return nil
 }
@@ -225,8 +225,8 @@ func (s *session) head() *request {
 // query: everything up to the next Sync (facts of the protocol: "Extended
 // Query", https://www.postgresql.org/docs/current/protocol-flow.html).
 func (s *session) skipToSync() {
-	for s.requests.len() > 0 {
-		r := s.requests.front()
+	for s.requests.Len() > 0 {
+		r := s.requests.Front()
 		if r.what == whatSync && !r.swallowed {
 			return
 		}
@@ -236,7 +236,7 @@ func (s *session) skipToSync() {
 		if r.c != nil && !r.c.finished {
 			s.skip(r.c)
 		}
-		s.requests.pop()
+		s.requests.Pop()
 	}
 	s.skipping = true
 }

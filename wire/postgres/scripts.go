@@ -21,8 +21,8 @@ func (s *session) takeRequest(c *call) *statement {
 	}
 	facts := &s.decoders[wire.ToServer].facts
 	t := taking{c: c}
-	for facts.len() > 0 && facts.front().end <= c.reqEnd {
-		f := facts.pop()
+	for facts.Len() > 0 && facts.Front().end <= c.reqEnd {
+		f := facts.Pop()
 		s.take(&t, &f)
 	}
 	if c.kind == kindPrepare {

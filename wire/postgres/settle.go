@@ -36,8 +36,8 @@ const keepRound = 64
 
 // settle takes the calls whose bytes are decoded, first in, first out.
 func (s *session) settle() {
-	for s.ready.len() > 0 {
-		it := s.ready.front()
+	for s.ready.Len() > 0 {
+		it := s.ready.Front()
 		reqEnd, repEnd := it.reqEnd, it.repEnd
 		if it.c != nil {
 			reqEnd, repEnd = it.c.reqEnd, it.c.repEnd
@@ -46,11 +46,11 @@ func (s *session) settle() {
 			return
 		}
 		if c := it.c; c != nil {
-			s.ready.pop()
+			s.ready.Pop()
 			s.settleCall(c)
 			continue
 		}
-		s.endSettled(s.ready.pop())
+		s.endSettled(s.ready.Pop())
 	}
 }
 
@@ -83,8 +83,8 @@ type said struct{ tag, code string }
 // takeReply uses the facts of a call's reply.
 func (s *session) takeReply(c *call) (r said) {
 	facts := &s.decoders[wire.ToClient].facts
-	for facts.len() > 0 && facts.front().end <= c.repEnd && facts.front().kind != 'Z' {
-		switch f := facts.pop(); f.kind {
+	for facts.Len() > 0 && facts.Front().end <= c.repEnd && facts.Front().kind != 'Z' {
+		switch f := facts.Pop(); f.kind {
 		case 'C':
 			r.tag = f.text
 		case 'E':
@@ -134,8 +134,8 @@ func (s *session) endSettled(it item) {
 	facts := &s.decoders[wire.ToClient].facts
 	var status byte
 	notReplicated, failed := false, ""
-	for facts.len() > 0 && facts.front().end <= it.repEnd {
-		switch f := facts.pop(); f.kind {
+	for facts.Len() > 0 && facts.Front().end <= it.repEnd {
+		switch f := facts.Pop(); f.kind {
 		case 'Z':
 			status = f.what
 		case 'N':
@@ -254,7 +254,7 @@ func (s *session) foldVoid() (last *call) {
 
 // inUse reports whether framing may still count bytes to a call.
 func (s *session) inUse(c *call) bool {
-	return c == s.active || c == s.last || s.requests.len() > 0 && s.requests.front().c == c
+	return c == s.active || c == s.last || s.requests.Len() > 0 && s.requests.Front().c == c
 }
 
 // void reports whether a call makes no exchange: it's none of those that are

@@ -38,7 +38,7 @@ func (s *session) frameStartup(f *framer, b []byte, now wire.Stamp) wire.Piece {
 	code, ok, err := readStartup(raw)
 	switch {
 	case err != nil:
-		if s.asked.len() > 0 && raw[0] != tlsHandshake && *s.asked.at(s.asked.len() - 1) == 'G' {
+		if s.asked.Len() > 0 && raw[0] != tlsHandshake && *s.asked.At(s.asked.Len() - 1) == 'G' {
 			err = fmt.Errorf("%w: GSSAPI after a GSSENCRequest", wire.ErrEncrypted)
 		}
 		s.giveUp(wire.ToServer, f.off-int64(early), err)
@@ -49,9 +49,9 @@ func (s *session) frameStartup(f *framer, b []byte, now wire.Stamp) wire.Piece {
 	f.kind, f.c, f.how, f.urgent = int32(code), nil, tallyAll, false
 	switch code {
 	case codeSSL:
-		s.asked.push('S')
+		s.asked.Push('S')
 	case codeGSS:
-		s.asked.push('G')
+		s.asked.Push('G')
 	case codeCancel:
 		f.c, f.urgent = s.newCall(kindCancel), true
 		f.c.x.NoReply = true
@@ -59,7 +59,7 @@ func (s *session) frameStartup(f *framer, b []byte, now wire.Stamp) wire.Piece {
 		f.c = s.newCall(kindStartup)
 		s.phase = phaseNormal
 	}
-	if s.asked.len() > maxAsked {
+	if s.asked.Len() > maxAsked {
 		s.giveUp(wire.ToServer, f.off-int64(early), fmt.Errorf("%w: more than %d requests for encryption", wire.ErrMalformed, maxAsked))
 		return wire.Piece{}
 	}
@@ -103,23 +103,23 @@ func readStartup(raw []byte) (code uint32, ok bool, err error) {
 // to come, although the client has shown what it will be: its stream is
 // encrypted by now.
 func (s *session) answersStill(dir wire.Direction) bool {
-	return dir == wire.ToClient && !s.ended && s.asked.len() > 0 && s.framers[dir].have == 0 &&
+	return dir == wire.ToClient && !s.ended && s.asked.Len() > 0 && s.framers[dir].have == 0 &&
 		errors.Is(s.err, wire.ErrEncrypted)
 }
 
 // frameAnswer takes the one-byte answer to a request for encryption, if b
 // begins with one.
 func (s *session) frameAnswer(f *framer, b []byte, now wire.Stamp) (wire.Piece, bool) {
-	if s.asked.len() == 0 {
+	if s.asked.Len() == 0 {
 		if f.begun || s.framers[wire.ToServer].off > 0 {
 			return wire.Piece{}, false
 		}
 		return s.guessAnswer(f, b, now)
 	}
-	asked := s.asked.pop()
+	asked := s.asked.Pop()
 	if b[0] != 'N' && b[0] != asked {
 		// A very old server's ErrorResponse, if anything.
-		s.asked = queue[byte]{}
+		s.asked = wire.Queue[byte]{}
 		return wire.Piece{}, false
 	}
 	return s.answer(f, b[0]), true
