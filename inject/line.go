@@ -1,6 +1,10 @@
 package inject
 
-import "github.com/wirewait/wirewait/wire"
+import (
+	"time"
+
+	"github.com/wirewait/wirewait/wire"
+)
 
 // End is how a direction ends.
 type End uint8
@@ -22,7 +26,10 @@ type Line struct {
 	// Free gets back every adopted buffer that the line is done with. Nil
 	// leaves them to the garbage collector.
 	Free func([]byte)
+	// Held is what came before it was due, and left since.
+	Held Tally
 
+	now     wire.Stamp // of what is pushed
 	runs    []run
 	head    int
 	bytes   int
@@ -34,9 +41,27 @@ type Line struct {
 
 // run is a stretch of a chunk with one due time.
 type run struct {
-	due  wire.Stamp
-	data []byte
+	came, due wire.Stamp
+	data      []byte
 	*chunk
+}
+
+// Tally adds up the delays of runs. A peer that takes its time with what is due
+// counts as well: that is what was achieved.
+type Tally struct {
+	Runs uint64
+	// Planned and Achieved are in seconds: nanoseconds overflow within days of
+	// many connections.
+	Planned, Achieved float64
+	// MaxError is the most that a run left too late by.
+	MaxError time.Duration
+}
+
+func (t *Tally) add(r *run, at wire.Stamp) {
+	t.Runs++
+	t.Planned += r.due.Sub(r.came).Seconds()
+	t.Achieved += at.Sub(r.came).Seconds()
+	t.MaxError = max(t.MaxError, at.Sub(r.due))
 }
 
 // chunk is memory that runs point into. A run that is not written yet and a
@@ -59,6 +84,9 @@ func (l *Line) Clamp(due wire.Stamp) wire.Stamp {
 	l.lastDue = max(due, l.lastDue)
 	return l.lastDue
 }
+
+// Arrived is when the bytes came that are pushed next.
+func (l *Line) Arrived(now wire.Stamp) { l.now = now }
 
 // Push copies b to the end of the line.
 func (l *Line) Push(due wire.Stamp, b []byte) {
@@ -102,7 +130,7 @@ func (l *Line) append(due wire.Stamp, c *chunk, data []byte) {
 		}
 	}
 	c.refs++
-	l.runs = append(l.runs, run{due: due, data: data, chunk: c})
+	l.runs = append(l.runs, run{came: l.now, due: due, data: data, chunk: c})
 }
 
 // PushFront puts b before everything else, due at once: bytes that were on
@@ -116,7 +144,7 @@ func (l *Line) PushFront(due wire.Stamp, b []byte) {
 		l.head = 1
 	}
 	l.head--
-	l.runs[l.head] = run{due: due, data: c.buf, chunk: c}
+	l.runs[l.head] = run{came: due, due: due, data: c.buf, chunk: c}
 }
 
 // Due appends to vec the stretches that may be written at now, up to limit
@@ -147,8 +175,8 @@ func (l *Line) Late(now wire.Stamp, n int) bool {
 	return false
 }
 
-// Wrote takes n bytes off the front of the line.
-func (l *Line) Wrote(n int) {
+// Wrote takes n bytes off the front of the line, which left at at.
+func (l *Line) Wrote(n int, at wire.Stamp) {
 	l.bytes -= n
 	for n > 0 {
 		r := &l.runs[l.head]
@@ -157,6 +185,9 @@ func (l *Line) Wrote(n int) {
 			return
 		}
 		n -= len(r.data)
+		if r.due > r.came {
+			l.Held.add(r, at)
+		}
 		l.unref(r.chunk)
 		*r = run{}
 		l.head++

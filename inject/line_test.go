@@ -21,16 +21,16 @@ func TestLine_WritesWhatIsDueInOrder(t *testing.T) {
 	if v := l.Due(10, 1<<20, nil); len(v) != 1 || string(v[0]) != "abcdef" {
 		t.Fatalf("due at 10: %q, want one run abcdef", v)
 	}
-	l.Wrote(5)
+	l.Wrote(5, 0)
 	if v := l.Due(19, 1<<20, nil); string(bytes.Join(v, nil)) != "f" || l.Next() != 10 {
 		t.Fatalf("after 5 bytes: %q next %d", v, l.Next())
 	}
-	l.Wrote(1)
+	l.Wrote(1, 0)
 	l.Close(15, EndEOF)
 	if l.Next() != 20 || l.Ended(20) != EndNone {
 		t.Fatalf("the end must wait for the bytes before it: next %d", l.Next())
 	}
-	l.Wrote(2)
+	l.Wrote(2, 0)
 	if l.Ended(19) != EndNone || l.Ended(20) != EndEOF || !l.Empty() || l.Bytes() != 0 {
 		t.Fatalf("the end is due with the last byte: %v", l.Ended(20))
 	}
@@ -49,7 +49,7 @@ func TestLine_LateBytesAreThoseThatWereDue(t *testing.T) {
 			t.Errorf("%d bytes late at %d: %v, want %v", c.n, c.now, got, c.late)
 		}
 	}
-	l.Wrote(6)
+	l.Wrote(6, 0)
 	if !l.Late(20, 2) || l.Late(20, 3) || l.Late(19, 1) {
 		t.Error("what was written is late no more")
 	}
@@ -61,7 +61,7 @@ func TestLine_GivesAdoptedBuffersBackOnce(t *testing.T) {
 	a := l.Adopt([]byte("0123456789"))
 	l.PushAdopted(1, a, 0, 4)
 	l.PushAdopted(2, a, 4, 10)
-	l.Wrote(10)
+	l.Wrote(10, 0)
 	if freed != 0 {
 		t.Fatal("freed while its reader still decodes")
 	}
@@ -104,7 +104,7 @@ func TestLine_KeepsEveryByteUnderAnyUse(t *testing.T) {
 				v := bytes.Join(l.Due(now, rnd.IntN(100000)+1, nil), nil)
 				v = v[:rnd.IntN(len(v)+1)]
 				out = append(out, v...)
-				l.Wrote(len(v))
+				l.Wrote(len(v), 0)
 			}
 			now += wire.Stamp(rnd.IntN(20))
 		}

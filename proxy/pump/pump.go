@@ -71,6 +71,8 @@ type pump struct {
 	direct   bool  // direct bytes of the last Read are being written
 	granted  int   // taken from the budget
 	paused   wire.Stamp
+	stalls   uint64 // pauses that ended
+	stalled  time.Duration
 	again    wire.Stamp // when there may be room whatever is written
 	ended    bool       // the end is in the line
 	finished bool       // and was told
@@ -124,6 +126,7 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 	}
 	p.path.Use(set)
 	p.path.Arrived(len(b), len(b) == cap(b))
+	p.line.Arrived(now)
 	var r Result
 	off := 0
 	for i := range p.pieces {
@@ -224,7 +227,7 @@ func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
 	if p.dead {
 		return false
 	}
-	p.line.Wrote(n)
+	p.line.Wrote(n, at)
 	c.departed(p, n, at)
 	return c.room(p, at) && p.paused != 0
 }
@@ -245,6 +248,8 @@ func (c *Conn) Resume(dir wire.Direction, now wire.Stamp) (ok bool, stalled time
 		return false, 0
 	}
 	stalled = time.Duration(now - p.paused)
+	p.stalls++
+	p.stalled += stalled
 	c.session.Open().Stalled(dir, stalled)
 	p.paused = 0
 	return true, stalled
