@@ -16,6 +16,10 @@ type Open struct {
 	// Spare gives a record that a receiver of Emit kept and is done with, with
 	// whatever it holds; nil: there is none. Nil if records never come back.
 	Spare func() *Exchange
+	// Report gets what replication connections say, and owns it; nil: nobody
+	// asks, and it isn't looked for. It's called by whoever calls this table, and
+	// must be set before the connection's first bytes.
+	Report func(*Report)
 
 	protocol Protocol
 	ordinal  uint64
@@ -24,6 +28,7 @@ type Open struct {
 	stalled  [2]time.Duration
 	free     []*Exchange
 	tails    []*Tail // for use again
+	leaving  *Report
 }
 
 // NewOpen makes an empty table.
@@ -117,8 +122,8 @@ func (o *Open) Departed(dir Direction, upto int64, at Stamp) {
 	q := &o.marks[dir]
 	for q.Len() > 0 && q.Front().end <= upto {
 		m := q.Pop()
-		if m.tail != nil {
-			o.tailLeft(m.tail, dir, at)
+		if m.x == nil {
+			o.otherLeft(m, dir, at)
 			continue
 		}
 		m.x.Sides[dir].LastOut = at
@@ -135,8 +140,8 @@ func (o *Open) Abandon(dir Direction) {
 	q := &o.marks[dir]
 	for q.Len() > 0 {
 		m := q.Pop()
-		if m.tail != nil {
-			o.tailLeft(m.tail, dir, 0)
+		if m.x == nil {
+			o.otherLeft(m, dir, 0)
 			continue
 		}
 		m.x.marks--
@@ -158,8 +163,19 @@ func (o *Open) settle(x *Exchange) {
 	}
 }
 
+// otherLeft is the departure of what isn't an exchange's.
+func (o *Open) otherLeft(m mark, dir Direction, at Stamp) {
+	if m.tail != nil {
+		o.tailLeft(m.tail, dir, at)
+		return
+	}
+	o.reportLeft(m.report, at)
+}
+
+// mark has one of the three.
 type mark struct {
-	end  int64
-	x    *Exchange
-	tail *Tail // instead of x
+	end    int64
+	x      *Exchange
+	tail   *Tail
+	report *Report
 }

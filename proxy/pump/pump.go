@@ -270,6 +270,9 @@ func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *in
 		return
 	}
 	p.ended, p.paused = true, 0
+	if dir == wire.ToClient { // the server has given the connection up
+		c.session.Open().Over(now)
+	}
 	p.path.Use(set)
 	_, due := c.due(p, &wire.Piece{Draw: true}, 0, now)
 	p.line.Close(due, e)
@@ -284,6 +287,9 @@ func (c *Conn) Ended(dir wire.Direction, now wire.Stamp) inject.End {
 	}
 	e := p.line.Ended(now)
 	p.finished = e != inject.EndNone
+	if p.finished {
+		c.session.Open().Over(now)
+	}
 	return e
 }
 
@@ -325,6 +331,7 @@ func (p *pump) idle() bool {
 // was taken from the budget is given back. It returns the bytes that were still
 // in the lines.
 func (c *Conn) Close() (lost int) {
+	c.session.Open().Over(0)
 	c.session.End()
 	for d := range c.dirs {
 		lost += c.Fail(wire.Direction(d))
