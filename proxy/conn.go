@@ -37,6 +37,7 @@ type conn struct {
 	pump           *pump.Conn
 	stopped        bool // the sockets' deadlines are the stop's from now on
 	unread         bool // the session reads nothing any more, and that was said
+	seen
 
 	ended [2]bool     // directions whose end was carried out
 	half  atomic.Bool // one of them ended, so the other may not idle for ever
@@ -79,7 +80,6 @@ func (c *conn) end() {
 // server would see a reset, so it sees one here.
 func (c *conn) refuse(nc net.Conn, err error) {
 	(&socket{Conn: nc}).reset()
-	p := c.link.proxy
 	if c.ctx.Err() != nil {
 		return // our own doing
 	}
@@ -88,7 +88,7 @@ func (c *conn) refuse(nc net.Conn, err error) {
 		c.sayTLS(err, nc.RemoteAddr())
 		return
 	}
-	p.counts.dialFailed.Add(1)
+	c.link.rare.dialFailed.Add(1)
 	c.link.say(noticeDial, "cannot reach the upstream", "upstream", c.link.config.Upstream, "error", err)
 }
 
@@ -105,7 +105,7 @@ func (l *Link) say(notice int, msg string, args ...any) {
 func (c *conn) begin(e *established) {
 	p := c.link.proxy
 	session, _ := NewSession(e.protocol, wire.Options{ // the protocol was checked with the link
-		Text: p.config.Text, Inflate: p.inflate, Trouble: p.counts.trouble, ChannelBinding: c.unbound(e),
+		Text: p.config.Text, Inflate: p.inflate, Trouble: c.link.rare.trouble, ChannelBinding: c.unbound(e),
 	})
 	session.Open().Emit = c.emitTo(c.describe(e))
 	if p.config.Tracer != nil {
@@ -129,7 +129,7 @@ func (c *conn) begin(e *established) {
 func (c *conn) emitTo(info *trace.Conn) func(*wire.Exchange) bool {
 	p := c.link.proxy
 	return func(x *wire.Exchange) bool {
-		p.counts.exchanges.Add(1)
+		c.saw(x)
 		if p.config.Tracer == nil || !x.Write && !p.config.Reads {
 			return false
 		}
@@ -159,12 +159,11 @@ func (c *conn) watch() bool {
 	if err == nil {
 		return true
 	}
-	p := c.link.proxy
 	if errors.Is(err, wire.ErrEncrypted) {
-		p.counts.encrypted.Add(1)
+		c.link.rare.encrypted.Add(1)
 		c.link.say(noticeEncrypted, "encrypted, not decoded: use --tls decline or --tls-cert/--tls-key")
 	} else {
-		p.counts.opaque.Add(1)
+		c.link.rare.opaque.Add(1)
 		c.link.say(noticeMalformed, "not decoded any further; its bytes still pass", "error", err)
 	}
 	return false

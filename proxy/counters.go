@@ -4,62 +4,97 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
-// counters are what a Proxy counts since its start.
-type counters struct {
-	open                    atomic.Int64
-	total                   atomic.Uint64
-	bytes                   [2]atomic.Uint64
-	exchanges               atomic.Uint64
+// Nothing here is touched by a message but what its own connection counts, under
+// the lock that it holds anyway: a counter that many connections share costs
+// each of them a cache miss. A snapshot adds up the connections that are open
+// and what those that ended left to their link.
+
+// rare are a link's events that are not part of the path of a message.
+type rare struct {
 	encrypted, opaque       atomic.Uint64
 	dialFailed, acceptFails atomic.Uint64
-	stalled                 [2]atomic.Int64 // nanoseconds
 
 	mu       sync.Mutex
 	failures map[string]uint64
 }
 
-func (c *counters) trouble(reason string) {
-	c.mu.Lock()
-	if c.failures == nil {
-		c.failures = map[string]uint64{}
+// trouble counts a message that was not understood.
+func (r *rare) trouble(reason string) {
+	r.mu.Lock()
+	if r.failures == nil {
+		r.failures = map[string]uint64{}
 	}
-	c.failures[reason]++
-	c.mu.Unlock()
+	r.failures[reason]++
+	r.mu.Unlock()
 }
 
-// Counters is a snapshot of what was counted. It takes each connection's lock
-// for a moment, to add up the bytes that wait.
+// Counters is a snapshot of what was counted, of each link and of all. It takes
+// each connection's lock for a moment and waits for no peer.
 func (p *Proxy) Counters() trace.Counters {
-	n := &p.counts
-	s := trace.Counters{
-		ConnectionsOpen: n.open.Load(), ConnectionsTotal: n.total.Load(),
-		Exchanges: n.exchanges.Load(), Encrypted: n.encrypted.Load(), Opaque: n.opaque.Load(),
-		DialFailures: n.dialFailed.Load(), AcceptFailures: n.acceptFails.Load(),
-	}
-	for d := range s.Bytes {
-		s.Bytes[d] = n.bytes[d].Load()
-		s.StalledSeconds[d] = time.Duration(n.stalled[d].Load()).Seconds()
-	}
-	n.mu.Lock()
-	s.DecodeFailures = maps.Clone(n.failures)
-	n.mu.Unlock()
+	var s trace.Counters
 	if p.config.Tracer != nil {
 		s.Dropped = p.config.Tracer.Dropped()
 	}
+	links := p.Links()
+	s.Links = make([]trace.LinkCounters, len(links))
+	index := make(map[*Link]*trace.LinkCounters, len(links))
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	for i, l := range links {
+		s.Links[i] = l.past
+		index[l] = &s.Links[i]
+	}
 	for c := range p.conns {
-		c.mu.Lock()
-		if c.pump != nil {
-			s.BytesLive += int64(c.pump.Live(wire.ToServer) + c.pump.Live(wire.ToClient))
+		n := index[c.link]
+		if n == nil { // of a link that is gone
+			n = &trace.LinkCounters{}
 		}
-		c.mu.Unlock()
+		n.ConnectionsOpen++
+		n.ConnectionsTotal++
+		c.addTo(n)
+	}
+	p.mu.Unlock()
+	for i, l := range links {
+		n := &s.Links[i]
+		n.Link, n.From, n.To = l.Name(), l.config.From, l.config.To
+		l.rare.addTo(n)
+		s.Add(n)
 	}
 	return s
+}
+
+func (r *rare) addTo(n *trace.LinkCounters) {
+	n.Encrypted, n.Opaque = r.encrypted.Load(), r.opaque.Load()
+	n.DialFailures, n.AcceptFailures = r.dialFailed.Load(), r.acceptFails.Load()
+	r.mu.Lock()
+	n.DecodeFailures = maps.Clone(r.failures)
+	r.mu.Unlock()
+}
+
+// addTo adds what the connection counted.
+func (c *conn) addTo(n *trace.LinkCounters) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.Exchanges += c.exchanges
+	if c.pump == nil {
+		return
+	}
+	for d := range n.Ways {
+		k, w := c.pump.Counts(wire.Direction(d)), &n.Ways[d]
+		w.Bytes += uint64(k.Bytes)
+		w.Live += int64(k.Live)
+		w.Stalls += k.Stalls
+		w.Stalled += k.Stalled
+		if k.Paused {
+			w.Paused++
+		}
+		w.Held += k.Held.Runs
+		w.PlannedSeconds += k.Held.Planned
+		w.AchievedSeconds += k.Held.Achieved
+		w.MaxError = max(w.MaxError, k.Held.MaxError)
+	}
 }

@@ -73,7 +73,6 @@ func (w *way) forward(b []byte) bool {
 	if r.Direct > 0 {
 		at = p.clock.now()
 		n, err = w.dst.try(b[:r.Direct])
-		p.counts.bytes[w.dir].Add(uint64(n))
 	}
 
 	w.mu.Lock()
@@ -117,10 +116,9 @@ func (w *way) waitForRoom() bool {
 			return false
 		}
 		w.mu.Lock()
-		ok, stalled := w.pump.Resume(w.dir, p.clock.now())
+		ok, _ := w.pump.Resume(w.dir, p.clock.now())
 		w.mu.Unlock()
 		if ok {
-			p.counts.stalled[w.dir].Add(int64(stalled))
 			w.renewLinger() // the peer was not silent: nobody listened
 			return true
 		}
@@ -195,7 +193,6 @@ func (w *way) writeDue(vec [][]byte) bool {
 	w.vec = vec[:0] // for the next time: nobody else writes meanwhile
 	n, err := w.dst.writev(vec)
 	clear(vec)
-	p.counts.bytes[w.dir].Add(uint64(n))
 	w.mu.Lock()
 	resume := w.pump.Wrote(w.dir, n, at)
 	w.mu.Unlock()

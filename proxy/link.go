@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -26,6 +27,8 @@ type Link struct {
 	tls      tlsLink
 	settings atomic.Pointer[inject.Settings]
 	pipes    Pipes // if the configuration has no others
+	rare     rare
+	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
 
 	said [numNotices]sync.Once
 }
@@ -108,7 +111,7 @@ func (l *Link) accept() {
 		}
 		// Out of descriptors, or the peer is gone already: neither ends a
 		// listener. Descriptors come back as connections end.
-		l.proxy.counts.acceptFails.Add(1)
+		l.rare.acceptFails.Add(1)
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 		if time.Since(lastSaid) > 10*time.Second {
 			lastSaid = time.Now()

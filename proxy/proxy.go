@@ -83,7 +83,6 @@ type Proxy struct {
 	alarm   alarm
 	lines   *budget
 	inflate *budget
-	counts  counters
 	links   []*Link
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -238,14 +237,14 @@ func (p *Proxy) add(c *conn) bool {
 	default:
 	}
 	p.conns[c] = struct{}{}
-	p.counts.total.Add(1)
-	p.counts.open.Add(1)
 	return true
 }
 
+// remove takes a connection off the books; what it counted stays with its link.
 func (p *Proxy) remove(c *conn) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	delete(p.conns, c)
-	p.mu.Unlock()
-	p.counts.open.Add(-1)
+	c.link.past.ConnectionsTotal++
+	c.addTo(&c.link.past)
 }

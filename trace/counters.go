@@ -1,5 +1,7 @@
 package trace
 
+import "time"
+
 // Counters are what the proxy counted since its start: a plain snapshot that
 // it fills and that metrics and reports read. Arrays of two are indexed by
 // wire.Direction.
@@ -23,4 +25,77 @@ type Counters struct {
 	Dropped uint64
 	// StalledSeconds is how long reading stood still because a line was full.
 	StalledSeconds [2]float64
+	// Links are the same by link; the fields above are their sums.
+	Links []LinkCounters
+}
+
+// LinkCounters are what one link counted.
+type LinkCounters struct {
+	// Link is the link's name; From and To are its ends.
+	Link, From, To   string
+	ConnectionsOpen  int64
+	ConnectionsTotal uint64
+	Exchanges        uint64
+
+	Encrypted, Opaque            uint64
+	DecodeFailures               map[string]uint64
+	DialFailures, AcceptFailures uint64
+
+	// Ways are its directions, indexed by wire.Direction.
+	Ways [2]WayCounters
+}
+
+// WayCounters are what one direction of a link counted.
+type WayCounters struct {
+	// Bytes were forwarded; Live wait in the lines now.
+	Bytes uint64
+	Live  int64
+	// Stalls counts how often reading stood still because a line was full, and
+	// Stalled adds up for how long. Paused connections stand still now.
+	Stalls  uint64
+	Stalled time.Duration
+	Paused  int64
+	// Held counts runs of bytes that were to wait, and PlannedSeconds and
+	// AchievedSeconds add up how long: a peer that doesn't take what is due
+	// counts as achieved. MaxError is the most that one left too late by.
+	Held                            uint64
+	PlannedSeconds, AchievedSeconds float64
+	MaxError                        time.Duration
+}
+
+// Add adds a link's figures to the sums.
+func (c *Counters) Add(l *LinkCounters) {
+	c.ConnectionsOpen += l.ConnectionsOpen
+	c.ConnectionsTotal += l.ConnectionsTotal
+	c.Exchanges += l.Exchanges
+	c.Encrypted += l.Encrypted
+	c.Opaque += l.Opaque
+	c.DialFailures += l.DialFailures
+	c.AcceptFailures += l.AcceptFailures
+	for reason, n := range l.DecodeFailures {
+		if c.DecodeFailures == nil {
+			c.DecodeFailures = map[string]uint64{}
+		}
+		c.DecodeFailures[reason] += n
+	}
+	for d := range l.Ways {
+		w := &l.Ways[d]
+		c.BytesLive += w.Live
+		c.Bytes[d] += w.Bytes
+		c.StalledSeconds[d] += w.Stalled.Seconds()
+	}
+}
+
+// PlannedMean and AchievedMean are how long a held run was to wait, and did;
+// zero if none was held.
+func (w *WayCounters) PlannedMean() time.Duration { return w.mean(w.PlannedSeconds) }
+
+// AchievedMean: see PlannedMean.
+func (w *WayCounters) AchievedMean() time.Duration { return w.mean(w.AchievedSeconds) }
+
+func (w *WayCounters) mean(sum float64) time.Duration {
+	if w.Held == 0 {
+		return 0
+	}
+	return time.Duration(sum / float64(w.Held) * float64(time.Second))
 }
