@@ -2,10 +2,13 @@ package mongo
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -147,6 +150,34 @@ func TestConversation_Transaction(t *testing.T) {
 	x := all[3]
 	if x.Mongo.WriteConcern.W != "majority" || x.Mongo.OperationTime.TS != 9<<32|2 || x.Mongo.OpTime.TS != 0 {
 		t.Errorf("commit read as %s", said(x))
+	}
+}
+
+// What a transaction waits for is its commit's: the commit's own exchange is as
+// long as the server took for it, and the writes before it are as short as they
+// were, and marked as waiting with it.
+func TestConversation_TransactionWaitsAtItsCommit(t *testing.T) {
+	h := newHarness(t, wire.Options{})
+	command := func(id int, name string, wc bson.D, took time.Duration) {
+		d := bson.D{{Key: name, Value: 1}, {Key: "txnNumber", Value: int64(4)}, {Key: "autocommit", Value: false}, {Key: "$db", Value: "admin"}}
+		if wc != nil {
+			d = append(d, bson.E{Key: "writeConcern", Value: wc})
+		}
+		h.feed(wire.ToServer, say(t, id, 0, 0, d))
+		h.now = h.now.Add(took)
+		h.feed(wire.ToClient, say(t, 50+id, id, 0, bson.D{{Key: "ok", Value: 1.0}}))
+	}
+	command(1, "insert", nil, time.Millisecond)
+	command(2, "bulkWrite", nil, time.Millisecond)
+	command(3, "commitTransaction", bson.D{{Key: "w", Value: "majority"}}, time.Second)
+	var got []string
+	for _, x := range h.end() {
+		f := trace.Finished{Exchange: &x, Waits: trace.Split(&x)}
+		got = append(got, fmt.Sprint(f.Operation, ", ", f.Concern(), ", ", f.Waits.Server.Round(time.Millisecond)))
+	}
+	want := []string{"insert, in transaction, 1ms", "bulkWrite, in transaction, 1ms", "commitTransaction, majority, 1s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

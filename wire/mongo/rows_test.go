@@ -1,0 +1,88 @@
+package mongo
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// covered are the things that the protocol must be followed through, and the
+// tests that show it: PACKAGE.TEST, where the package is its directory.
+var covered = map[string]string{
+	"exhaust and streaming hello": `wire/mongo.TestConversation_StreamingHello wire/mongo.TestCaptures_ExhaustHello
+		wire/mongo.TestPairing_ExhaustStreamIsOneExchange wire/mongo.TestPairing_MonitorStreamIsQuiet
+		internal/lab.TestMongo_StreamsHello internal/interop/mongodb.TestMatrix proxy.TestFailure_StopDoesNotWaitForMonitors`,
+	"tailable and awaitData cursors": `wire/mongo.TestConversation_TailableCursors internal/interop/mongodb.TestMatrix`,
+	"bulkWrite (8.0)":                `wire/mongo.TestConversation_BulkWrite wire/mongo.TestReply_Counts wire/mongo.TestRequest_Batch`,
+	"transactions: writes marked, the wait at the commit": `wire/mongo.TestConversation_Transaction
+		wire/mongo.TestConversation_TransactionWaitsAtItsCommit wire/mongo.TestRequest_WhereTheConcernComesFrom
+		internal/interop/mongodb.TestMatrix`,
+	"retryable writes":     `wire/mongo.TestConversation_RetriedWrite internal/lab.TestMongo_RetriedWriteIsDoneOnce`,
+	"all read concerns":    `wire/mongo.TestConcern_EveryReadConcern`,
+	"all write concerns":   `wire/mongo.TestConcern_EveryWriteConcern wire/mongo.TestConcern_OnlyTheCommandsOwn internal/interop/mongodb.TestMatrix`,
+	"legacy opcodes":       `wire/mongo.TestRequest_LegacyOpcodes wire/mongo.TestReply_OfPlainQuery wire/mongo.TestCaptures_LegacyMessages wire/mongo.TestCaptures_EveryStream`,
+	"telemetry sections":   `wire/mongo.TestSections_Telemetry wire/mongo.TestRequest_Traceparent wire/mongo.TestSections_Troubles`,
+	"48 MB in flat memory": `wire/mongo.TestBig_ConcernBehindAllDocuments internal/interop/mongodb.TestBiggestMessages_FlatMemory`,
+	"all compressors both ways": `wire/mongo.TestConversation_MixedCompressors wire/mongo.TestCompressed_WhatCannotBeRead
+		internal/interop.TestPeer_Compressors internal/interop/mongodb.TestMatrix`,
+	"checksums": `wire/mongo.TestSplit_CutsDoNotMatter wire/mongo.TestConversation_TailableCursors
+		internal/lab.TestMongo_ChecksumIsCheckedAndAnswered internal/interop/mongodb.TestHandshake_ChecksumsStayRight`,
+	"pre-auth size limits: no handshake grows": `internal/interop/mongodb.TestHandshake_SameBytes internal/interop/mongodb.TestHandshake_LargestBeforeLogin`,
+	"late replies after a client's time-out":   `wire/mongo.TestConversation_LateReply internal/interop/mongodb.TestLateReply_OnTheSameConnection`,
+	"what has no reply (w: 0)":                 `wire/mongo.TestPairing_NoReplyIsDoneWhenItHasLeft wire/mongo.TestCompressed_NoReplyIsKnownAfterDecoding internal/interop.TestPeer_UnacknowledgedWrites`,
+	"what cannot be read still passes":         `wire/mongo.TestSession_BadHeadersEndFraming wire/mongo.TestSections_UnreadableMessagesStillPair proxy.TestBadInput_PassesAndIsCounted`,
+}
+
+// TestRows_NameTestsThatExist: a test that is renamed or removed takes its row
+// along.
+func TestRows_NameTestsThatExist(t *testing.T) {
+	root := filepath.Join("..", "..")
+	exists := testsOf(t, root)
+	if len(exists) < 300 {
+		t.Fatalf("only %d tests were found", len(exists))
+	}
+	for row, tests := range covered {
+		names := strings.Fields(tests)
+		if len(names) == 0 {
+			t.Errorf("%s: no test", row)
+		}
+		for _, name := range names {
+			if !exists[name] {
+				t.Errorf("%s: there is no %s", row, name)
+			}
+		}
+	}
+}
+
+// testsOf are the tests of all packages below root, as DIRECTORY.TEST.
+func testsOf(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				names[filepath.ToSlash(dir)+"."+fn.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
