@@ -2,10 +2,11 @@
 // throwaway PostgreSQL server from the machine's own binaries, and a small
 // MongoDB peer in this process.
 //
-//	StartPostgres   a real server        initdb (cached) -> copy -> postgres
-//	StartMongo      a scripted peer      real TCP, real protocol, data in memory
+//	StartPostgres          a real server                initdb (cached) -> copy -> postgres
+//	StartPostgresCluster   a primary with standbys      the same for each of them
+//	StartMongo             a scripted peer              real TCP, real protocol, data in memory
 //
-// Both listen on 127.0.0.1 only and leave no server running and no data behind:
+// All listen on 127.0.0.1 only and leave no server running and no data behind:
 // not after Stop, not after a start that failed, and not when the process is
 // killed. What stays is initdb's result (30 MB per version, in the temporary
 // directory), which makes the next start fast.

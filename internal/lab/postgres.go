@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -95,7 +94,7 @@ func (p *Postgres) Stop() error {
 // Addr is the server's TCP address, on 127.0.0.1 and below port 32768, where
 // the kernel doesn't take ports for outgoing connections.
 func (p *Postgres) Addr() string {
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.primary.port))
+	return p.primary.addr()
 }
 
 // Socket is the path of the server's unix socket; empty where the temporary
@@ -111,6 +110,10 @@ func (p *Postgres) Socket() string {
 // is Addr or that of a proxy in front of it. It asks for no encryption; later
 // parameters win, so "&sslmode=require" may be appended.
 func (p *Postgres) URL(addr string) string {
+	return postgresURL(addr)
+}
+
+func postgresURL(addr string) string {
 	return "postgres://postgres@" + addr + "/postgres?sslmode=disable"
 }
 

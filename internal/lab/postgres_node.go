@@ -81,20 +81,29 @@ func (w *workspace) startOnce(ctx context.Context, dir, conf string, settings ma
 	if err := w.account.writeFile(filepath.Join(dir, "postgresql.conf"), []byte(conf+text)); err != nil {
 		return nil, err
 	}
-	logFile, err := os.Create(n.logPath)
-	if err != nil {
-		return nil, err
-	}
-	defer logFile.Close()
-	cmd := w.command("postgres", "-D", dir)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	if n.process, err = spawn(cmd); err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
-	}
-	if err := n.waitReady(ctx); err != nil {
+	if err := w.launch(ctx, n); err != nil {
+		if n.process == nil {
+			return nil, err
+		}
 		return n, errors.Join(err, n.stop())
 	}
 	return n, nil
+}
+
+// launch runs the server of a node that is laid out, and waits until it accepts
+// connections. What it says is added to the node's log.
+func (w *workspace) launch(ctx context.Context, n *node) error {
+	logFile, err := os.OpenFile(n.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	cmd := w.command("postgres", "-D", n.dir)
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	if n.process, err = spawn(cmd); err != nil {
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	return n.waitReady(ctx)
 }
 
 // waitReady returns when the server says in postmaster.pid, line 8, that it
@@ -114,6 +123,10 @@ func (n *node) waitReady(ctx context.Context) error {
 			return fmt.Errorf("wait for postgres: %w: %s", err, n.log())
 		}
 	}
+}
+
+func (n *node) addr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port))
 }
 
 func (n *node) pidFile() []string {
