@@ -110,11 +110,18 @@ func (w *Waits) move(from, to *time.Duration, stalled time.Duration) {
 }
 
 func (w *Waits) addDelay(s *wire.Side) {
+	planned, achieved, _ := Held(s)
+	w.Planned += planned
+	w.Achieved += achieved
+}
+
+// Held is the delay that a side was to have and had. Not ok: it had none to
+// have, or its last byte never left.
+func Held(s *wire.Side) (planned, achieved time.Duration, ok bool) {
 	if s.Planned <= 0 || s.LastIn == 0 || s.LastOut == 0 {
-		return
+		return 0, 0, false
 	}
-	w.Planned += s.Planned
-	w.Achieved += max(s.LastOut.Sub(s.LastIn), 0)
+	return s.Planned, max(s.LastOut.Sub(s.LastIn), 0), true
 }
 
 // Part is one named part of the time.

@@ -48,50 +48,74 @@ func (o *observe) register(each func(metric.Observer)) error {
 	return err
 }
 
-func label(kv attribute.KeyValue) metric.ObserveOption {
-	return metric.WithAttributeSet(attribute.NewSet(kv))
+func label(kvs ...attribute.KeyValue) metric.ObserveOption {
+	return metric.WithAttributeSet(attribute.NewSet(kvs...))
 }
 
-// observeProxy exports the proxy's counters.
+// observeProxy exports the proxy's counters, by link: their names come from the
+// configuration, so there are no more of them than somebody wrote down.
 func observeProxy(m metric.Meter, read func() trace.Counters) error {
 	o := &observe{meter: m}
+	dropped := o.counter("wirewait.exchanges.dropped", "{exchange}", "Exchanges that the tracer had no room for: not in any figure here.")
+	links, ways := observeLinks(o), observeWays(o)
+	return o.register(func(to metric.Observer) {
+		c := read()
+		to.ObserveInt64(dropped, int64(c.Dropped))
+		for i := range c.Links {
+			l := &c.Links[i]
+			name := keyLink.String(l.Link)
+			links(to, l, name)
+			for d := range l.Ways {
+				ways(to, &l.Ways[d], label(name, keyDirection.String(wire.Direction(d).String())))
+			}
+		}
+	})
+}
+
+// observeLinks makes the instruments of what a link counts of its connections.
+func observeLinks(o *observe) func(metric.Observer, *trace.LinkCounters, attribute.KeyValue) {
 	open := o.gauge("wirewait.connections.open", "{connection}", "Client connections that are open.")
 	total := o.counter("wirewait.connections", "{connection}", "Client connections accepted.")
-	live := o.gauge("wirewait.bytes.live", "By", "Bytes that wait in the lines.")
-	bytes := o.counter("wirewait.bytes", "By", "Bytes forwarded.")
 	exchanges := o.counter("wirewait.exchanges", "{exchange}", "Requests seen with their replies.")
 	opaque := o.counter("wirewait.connections.opaque", "{connection}", "Connections whose bytes could not be read.")
 	decode := o.counter("wirewait.decode.failures", "{message}", "Messages that were framed and not understood.")
 	dial := o.counter("wirewait.dial.failures", "{connection}", "Upstreams that could not be reached.")
 	accept := o.counter("wirewait.accept.failures", "{failure}", "Failures to accept a connection.")
-	dropped := o.counter("wirewait.exchanges.dropped", "{exchange}", "Exchanges that the tracer had no room for: not in any figure here.")
-	stalled := o.seconds("wirewait.stalled.time", "How long reading stood still because a line was full.")
-
-	directions := [2]metric.ObserveOption{}
-	for i := range directions {
-		directions[i] = label(keyDirection.String(wire.Direction(i).String()))
+	return func(to metric.Observer, l *trace.LinkCounters, name attribute.KeyValue) {
+		of := label(name)
+		to.ObserveInt64(open, l.ConnectionsOpen, of)
+		to.ObserveInt64(total, int64(l.ConnectionsTotal), of)
+		to.ObserveInt64(exchanges, int64(l.Exchanges), of)
+		to.ObserveInt64(dial, int64(l.DialFailures), of)
+		to.ObserveInt64(accept, int64(l.AcceptFailures), of)
+		to.ObserveInt64(opaque, int64(l.Encrypted), label(name, keyReason.String("encrypted")))
+		to.ObserveInt64(opaque, int64(l.Opaque), label(name, keyReason.String("other")))
+		for reason, n := range l.DecodeFailures {
+			to.ObserveInt64(decode, int64(n), label(name, keyReason.String(reason)))
+		}
 	}
-	encrypted, other := label(keyReason.String("encrypted")), label(keyReason.String("other"))
+}
 
-	return o.register(func(to metric.Observer) {
-		c := read()
-		to.ObserveInt64(open, c.ConnectionsOpen)
-		to.ObserveInt64(total, int64(c.ConnectionsTotal))
-		to.ObserveInt64(live, c.BytesLive)
-		to.ObserveInt64(exchanges, int64(c.Exchanges))
-		to.ObserveInt64(dial, int64(c.DialFailures))
-		to.ObserveInt64(accept, int64(c.AcceptFailures))
-		to.ObserveInt64(dropped, int64(c.Dropped))
-		to.ObserveInt64(opaque, int64(c.Encrypted), encrypted)
-		to.ObserveInt64(opaque, int64(c.Opaque), other)
-		for i, d := range directions {
-			to.ObserveInt64(bytes, int64(c.Bytes[i]), d)
-			to.ObserveFloat64(stalled, c.StalledSeconds[i], d)
-		}
-		for reason, n := range c.DecodeFailures {
-			to.ObserveInt64(decode, int64(n), label(keyReason.String(reason)))
-		}
-	})
+// observeWays makes the instruments of what a link counts of each direction.
+func observeWays(o *observe) func(metric.Observer, *trace.WayCounters, metric.ObserveOption) {
+	bytes := o.counter("wirewait.bytes", "By", "Bytes forwarded.")
+	live := o.gauge("wirewait.bytes.live", "By", "Bytes that wait in the lines.")
+	stalled := o.seconds("wirewait.stalled.time", "How long reading stood still because a line was full.")
+	stalls := o.counter("wirewait.stalls", "{stall}", "How often reading stood still because a line was full.")
+	paused := o.gauge("wirewait.connections.paused", "{connection}", "Connections whose reading stands still now because a line is full.")
+	held := o.counter("wirewait.delay.runs", "{run}", "Runs of bytes that were delayed and have left.")
+	planned := o.seconds("wirewait.delay.planned.time", "How long those runs were to be held, added up.")
+	achieved := o.seconds("wirewait.delay.achieved.time", "How long they were held, added up.")
+	return func(to metric.Observer, w *trace.WayCounters, of metric.ObserveOption) {
+		to.ObserveInt64(bytes, int64(w.Bytes), of)
+		to.ObserveInt64(live, w.Live, of)
+		to.ObserveFloat64(stalled, w.Stalled.Seconds(), of)
+		to.ObserveInt64(stalls, int64(w.Stalls), of)
+		to.ObserveInt64(paused, w.Paused, of)
+		to.ObserveInt64(held, int64(w.Held), of)
+		to.ObserveFloat64(planned, w.PlannedSeconds, of)
+		to.ObserveFloat64(achieved, w.AchievedSeconds, of)
+	}
 }
 
 // observeSpans exports what became of the spans.

@@ -26,7 +26,7 @@ type metrics struct {
 	mu     sync.Mutex
 	series map[seriesKey]*series
 	waits  map[seriesKey]*[5]histogram // by part; their keys have no outcome
-	links  map[string]*histogram       // errors of the delay
+	delays map[string]*[2]histogram    // errors of the delay, by link and direction
 	// latest is the series that was used last: writes are seldom alone.
 	latest    *series
 	latestKey seriesKey
@@ -46,7 +46,7 @@ type series struct {
 func newMetrics(version string) *metrics {
 	return &metrics{
 		version: version, start: time.Now(), known: knownOperations(),
-		series: make(map[seriesKey]*series), waits: make(map[seriesKey]*[5]histogram), links: make(map[string]*histogram),
+		series: make(map[seriesKey]*series), waits: make(map[seriesKey]*[5]histogram), delays: make(map[string]*[2]histogram),
 	}
 }
 
@@ -67,8 +67,10 @@ func (m *metrics) record(f *trace.Finished) {
 		}
 		s.waits[i].add(p.Time)
 	}
-	if f.Waits.Planned > 0 {
-		m.link(f.Conn.Link).add(f.Waits.Achieved - f.Waits.Planned)
+	for d := range f.Sides {
+		if planned, achieved, ok := trace.Held(&f.Sides[d]); ok {
+			m.delay(f.Conn.Link)[d].add(achieved - planned)
+		}
 	}
 }
 
@@ -111,12 +113,14 @@ func (m *metrics) newSeries(k seriesKey) *series {
 	return s
 }
 
-func (m *metrics) link(name string) *histogram {
-	h := m.links[name]
+func (m *metrics) delay(link string) *[2]histogram {
+	h := m.delays[link]
 	if h == nil {
-		made := newHistogram(errorBuckets, keyLink.String(name))
-		h = &made
-		m.links[name] = h
+		h = new([2]histogram)
+		for d := range h {
+			h[d] = newHistogram(errorBuckets, keyLink.String(link), keyDirection.String(wire.Direction(d).String()))
+		}
+		m.delays[link] = h
 	}
 	return h
 }
@@ -135,8 +139,10 @@ func (m *metrics) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 			waits = parts[i].appendTo(waits, m.start, now)
 		}
 	}
-	for _, h := range m.links {
-		errors = h.appendTo(errors, m.start, now)
+	for _, h := range m.delays {
+		for d := range h {
+			errors = h[d].appendTo(errors, m.start, now)
+		}
 	}
 	m.mu.Unlock()
 	return []metricdata.ScopeMetrics{{
@@ -144,7 +150,7 @@ func (m *metrics) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		Metrics: appendHistogram(appendHistogram(appendHistogram(nil,
 			"wirewait.operation.duration", "From the first byte of a request to the last of its reply, as the client sees it.", operations),
 			"wirewait.wait.duration", "The same time by part: receive, request, server, replication, reply.", waits),
-			"wirewait.delay.error", "How much longer an exchange was held than it was to be.", errors),
+			"wirewait.delay.error", "How much longer a request or a reply was held than it was to be.", errors),
 	}}, nil
 }
 

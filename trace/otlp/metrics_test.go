@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wirewait/wirewait/internal/otlprecv"
 	"github.com/wirewait/wirewait/trace"
@@ -71,20 +72,21 @@ func TestMetrics_WaitsByPart(t *testing.T) {
 	failed := `db_operation_name="INSERT",db_system_name="postgresql",wirewait_concern="on",wirewait_link="app-a"`
 	got := scrape(t, e)
 	wantSeries(t, got, map[string]float64{
-		`wirewait_operation_duration_seconds_count{` + write + `,wirewait_outcome="ok"}`:            1,
-		`wirewait_operation_duration_seconds_sum{` + write + `,wirewait_outcome="ok"}`:              0.087,
-		`wirewait_operation_duration_seconds_bucket{` + write + `,wirewait_outcome="ok",le="0.05"}`: 0,
-		`wirewait_operation_duration_seconds_bucket{` + write + `,wirewait_outcome="ok",le="0.1"}`:  1,
-		`wirewait_operation_duration_seconds_count{` + read + `,wirewait_outcome="ok"}`:             1,
-		`wirewait_operation_duration_seconds_count{` + failed + `,wirewait_outcome="error"}`:        1,
-		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="receive"}`:                 0.002,
-		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="request"}`:                 0.040,
-		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="server"}`:                  0.004,
-		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="reply"}`:                   0.041,
-		`wirewait_delay_error_seconds_count{wirewait_link="app-a"}`:                                 2,
-		`wirewait_delay_error_seconds_sum{wirewait_link="app-a"}`:                                   0.002,
-		`wirewait_delay_error_seconds_bucket{wirewait_link="app-a",le="0.001"}`:                     2,
-		`wirewait_delay_error_seconds_bucket{wirewait_link="app-a",le="0.0005"}`:                    0,
+		`wirewait_operation_duration_seconds_count{` + write + `,wirewait_outcome="ok"}`:                        1,
+		`wirewait_operation_duration_seconds_sum{` + write + `,wirewait_outcome="ok"}`:                          0.087,
+		`wirewait_operation_duration_seconds_bucket{` + write + `,wirewait_outcome="ok",le="0.05"}`:             0,
+		`wirewait_operation_duration_seconds_bucket{` + write + `,wirewait_outcome="ok",le="0.1"}`:              1,
+		`wirewait_operation_duration_seconds_count{` + read + `,wirewait_outcome="ok"}`:                         1,
+		`wirewait_operation_duration_seconds_count{` + failed + `,wirewait_outcome="error"}`:                    1,
+		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="receive"}`:                             0.002,
+		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="request"}`:                             0.040,
+		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="server"}`:                              0.004,
+		`wirewait_wait_duration_seconds_sum{` + write + `,wirewait_wait="reply"}`:                               0.041,
+		`wirewait_delay_error_seconds_count{wirewait_direction="to_server",wirewait_link="app-a"}`:              2,
+		`wirewait_delay_error_seconds_sum{wirewait_direction="to_server",wirewait_link="app-a"}`:                0,
+		`wirewait_delay_error_seconds_sum{wirewait_direction="to_client",wirewait_link="app-a"}`:                0.002,
+		`wirewait_delay_error_seconds_bucket{wirewait_direction="to_client",wirewait_link="app-a",le="0.001"}`:  2,
+		`wirewait_delay_error_seconds_bucket{wirewait_direction="to_client",wirewait_link="app-a",le="0.0005"}`: 0,
 	})
 	for name := range got {
 		if strings.Contains(name, "orders") || strings.Contains(name, `"replication"`) {
@@ -136,31 +138,44 @@ func TestMetrics_BackgroundIsNotCounted(t *testing.T) {
 
 func TestMetrics_Counters(t *testing.T) {
 	t.Parallel()
-	counters := trace.Counters{
-		ConnectionsOpen: 1, ConnectionsTotal: 2, BytesLive: 3, Bytes: [2]uint64{4, 5}, Exchanges: 6,
+	counters := trace.Counters{Dropped: 13, Links: []trace.LinkCounters{{
+		Link: "app-a", ConnectionsOpen: 1, ConnectionsTotal: 2, Exchanges: 6,
 		Encrypted: 7, Opaque: 8, DecodeFailures: map[string]uint64{"bson": 9, "compressed_bomb": 10},
-		DialFailures: 11, AcceptFailures: 12, Dropped: 13, StalledSeconds: [2]float64{14.5, 15.5},
-	}
+		DialFailures: 11, AcceptFailures: 12,
+		Ways: [2]trace.WayCounters{
+			{Bytes: 4, Live: 3, Stalled: 14500 * time.Millisecond, Stalls: 16, Paused: 1, Held: 17, PlannedSeconds: 18.5, AchievedSeconds: 18.75},
+			{Bytes: 5, Stalled: 15500 * time.Millisecond},
+		},
+	}, {Link: "app-b", ConnectionsOpen: 20}}}
 	e := setup(t, Options{Counters: func() trace.Counters { return counters }, SpanExporter: &collect{}})
 	defer e.Shutdown(t.Context())
+	a := `wirewait_link="app-a"`
+	toServer, toClient := `{wirewait_direction="to_server",`+a+`}`, `{wirewait_direction="to_client",`+a+`}`
 	wantSeries(t, scrape(t, e), map[string]float64{
-		`wirewait_connections_open`:                                           1,
-		`wirewait_connections_total`:                                          2,
-		`wirewait_bytes_live`:                                                 3,
-		`wirewait_bytes_total{wirewait_direction="to_server"}`:                4,
-		`wirewait_bytes_total{wirewait_direction="to_client"}`:                5,
-		`wirewait_exchanges_total`:                                            6,
-		`wirewait_connections_opaque_total{wirewait_reason="encrypted"}`:      7,
-		`wirewait_connections_opaque_total{wirewait_reason="other"}`:          8,
-		`wirewait_decode_failures_total{wirewait_reason="bson"}`:              9,
-		`wirewait_decode_failures_total{wirewait_reason="compressed_bomb"}`:   10,
-		`wirewait_dial_failures_total`:                                        11,
-		`wirewait_accept_failures_total`:                                      12,
-		`wirewait_exchanges_dropped_total`:                                    13,
-		`wirewait_stalled_time_seconds_total{wirewait_direction="to_server"}`: 14.5,
-		`wirewait_stalled_time_seconds_total{wirewait_direction="to_client"}`: 15.5,
-		`wirewait_spans_exported_total`:                                       0,
-		`wirewait_spans_dropped_total{wirewait_reason="queue_full"}`:          0,
+		`wirewait_connections_open{` + a + `}`:                                        1,
+		`wirewait_connections_open{wirewait_link="app-b"}`:                            20,
+		`wirewait_connections_total{` + a + `}`:                                       2,
+		`wirewait_exchanges_total{` + a + `}`:                                         6,
+		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="encrypted"}`:    7,
+		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="other"}`:        8,
+		`wirewait_decode_failures_total{` + a + `,wirewait_reason="bson"}`:            9,
+		`wirewait_decode_failures_total{` + a + `,wirewait_reason="compressed_bomb"}`: 10,
+		`wirewait_dial_failures_total{` + a + `}`:                                     11,
+		`wirewait_accept_failures_total{` + a + `}`:                                   12,
+		`wirewait_exchanges_dropped_total`:                                            13,
+		`wirewait_bytes_total` + toServer:                                             4,
+		`wirewait_bytes_total` + toClient:                                             5,
+		`wirewait_bytes_live` + toServer:                                              3,
+		`wirewait_bytes_live` + toClient:                                              0,
+		`wirewait_stalled_time_seconds_total` + toServer:                              14.5,
+		`wirewait_stalled_time_seconds_total` + toClient:                              15.5,
+		`wirewait_stalls_total` + toServer:                                            16,
+		`wirewait_connections_paused` + toServer:                                      1,
+		`wirewait_delay_runs_total` + toServer:                                        17,
+		`wirewait_delay_planned_time_seconds_total` + toServer:                        18.5,
+		`wirewait_delay_achieved_time_seconds_total` + toServer:                       18.75,
+		`wirewait_spans_exported_total`:                                               0,
+		`wirewait_spans_dropped_total{wirewait_reason="queue_full"}`:                  0,
 	})
 }
 
