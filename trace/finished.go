@@ -4,14 +4,16 @@ import "github.com/wirewait/wirewait/wire"
 
 // Missing reports that a reply was due and never came whole: the connection
 // ended first, so nobody knows from here whether the write was done.
-func (f *Finished) Missing() bool { return !f.NoReply && !f.Answered }
+func (f *Finished) Missing() bool {
+	return !f.NoReply && (!f.Answered || f.Postgres.Unconfirmed)
+}
 
 // Failed reports that something the client asked for was not done, or that
-// nobody knows: an error reply, documents that could not be written, a reply
-// that never came. A write whose concern was not met has been done and did not
+// nobody knows: an error reply, documents that could not be written, a write
+// that an error after it rolled back, a reply that never came. A write whose concern was not met has been done and did not
 // fail; see Unreplicated.
 func (f *Finished) Failed() bool {
-	return f.Missing() || f.Answered && !f.OK || f.Mongo.WriteErrors > 0
+	return f.Missing() || f.Answered && !f.OK || f.Mongo.WriteErrors > 0 || f.Postgres.RolledBack
 }
 
 // Unreplicated reports that the write was done on the server it was sent to,

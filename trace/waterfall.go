@@ -59,6 +59,8 @@ func (f *Finished) headline() string {
 		words = append(words, "no reply came")
 	case f.ErrorCode != "":
 		words = append(words, "error "+f.ErrorCode)
+	case f.Postgres.RolledBack:
+		words = append(words, "rolled back")
 	}
 	words = slices.DeleteFunc(words, func(s string) bool { return s == "" })
 	return strings.Join(words, "   ")

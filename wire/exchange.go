@@ -175,6 +175,13 @@ type PostgresFields struct {
 	// NotReplicated: a warning said that the wait for the standbys was
 	// cancelled (01000) or ended by termination (57P01): committed here only.
 	NotReplicated bool
+	// RolledBack: the statement's own reply was no error, but what it wrote is
+	// undone: a later statement that one Sync or Query was to commit it with
+	// failed, or the commit itself did.
+	RolledBack bool
+	// Unconfirmed: the statement's own reply came, but the connection ended
+	// before the ReadyForQuery that says it was committed.
+	Unconfirmed bool
 }
 
 // HexLSID renders a session id as drivers print it in traces: lower-case hex.

@@ -174,7 +174,11 @@ type Options struct {
 	// that what comes between (a driver that prepares, a bare Sync) is counted
 	// to it: for captures, where nobody waits.
 	Ledger bool
-	// MaxOpen bounds the requests that wait for a reply; 0 means 65,536. A
-	// session that exceeds it becomes opaque.
+	// MaxOpen bounds the MongoDB requests that wait for a reply; 0 means
+	// 65,536. A session that exceeds it becomes opaque.
 	MaxOpen int
+	// MaxMemory bounds, in bytes, what a PostgreSQL session remembers of
+	// statements that are not finished; 0 means 256 MiB, which is enough for
+	// 200,000 in one pipeline. A session that exceeds it becomes opaque.
+	MaxMemory int
 }

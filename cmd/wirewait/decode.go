@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/urfave/cli/v2"
 
@@ -129,7 +130,7 @@ type decoder struct {
 
 func newDecoder(protocol wire.Protocol, text bool, out io.Writer) (*decoder, error) {
 	d := &decoder{}
-	o := wire.Options{Trouble: func(string) { d.undecoded++ }, MaxOpen: maxExchanges, Ledger: true}
+	o := wire.Options{Trouble: func(string) { d.undecoded++ }, MaxOpen: maxExchanges, MaxMemory: math.MaxInt, Ledger: true}
 	if text {
 		o.Text = wire.TextRaw
 	}

@@ -19,9 +19,10 @@ import (
 	"github.com/wirewait/wirewait/trace/otlp"
 )
 
-// traceQueue is how many exchanges may wait for the tracer's worker: a third
-// of a second at 20,000 writes a second would be 6,667.
-const traceQueue = 8192
+// traceQueue is how many exchanges may wait for the tracer's worker. The writes
+// of a pipeline end all at once, with its Sync: up to 32,768 of one connection.
+// They take half a kilobyte each, and only while they are there.
+const traceQueue = 65_536
 
 // flushTime bounds the export of the last spans, and the end of the last
 // requests to the admin server, when run stops.

@@ -44,6 +44,7 @@ const (
 	keyShared          = attribute.Key("wirewait.commit.shared")
 	keyUnacknowledged  = attribute.Key("wirewait.unacknowledged")
 	keyUnreplicated    = attribute.Key("wirewait.committed_not_replicated")
+	keyRolledBack      = attribute.Key("wirewait.rolled_back")
 	keyPlanned         = attribute.Key("wirewait.delay.planned_ms")
 	keyAchieved        = attribute.Key("wirewait.delay.achieved_ms")
 	keyStalled         = attribute.Key("wirewait.stalled_ms")
@@ -64,8 +65,11 @@ const (
 	eventUnreplicated = "wirewait.committed_not_replicated"
 
 	// errorNoReply is the error.type of a write whose connection ended before
-	// its reply: the one case without a code from the server.
+	// its reply: a case without a code from the server.
 	errorNoReply = "no_reply"
+	// errorRolledBack is that of a write whose own reply was no error, but that
+	// a later error in the same transaction undid.
+	errorRolledBack = "rolled_back"
 )
 
 func system(p wire.Protocol) attribute.KeyValue {
@@ -153,6 +157,9 @@ func errorType(f *trace.Finished) string {
 	if code := statusCode(f); code != "" {
 		return code
 	}
+	if f.Postgres.RolledBack {
+		return errorRolledBack
+	}
 	return semconv.ErrorTypeOther.Value.AsString()
 }
 
@@ -212,6 +219,9 @@ func appendPostgres(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyVa
 	a = appendString(a, keySyncSource, p.SyncSource)
 	if p.Shared > 1 {
 		a = append(a, keyShared.Int(p.Shared))
+	}
+	if p.RolledBack {
+		a = append(a, keyRolledBack.Bool(true))
 	}
 	if f.Peer != nil {
 		a = appendInt(a, keyBackendPID, int64(f.Peer.BackendPID))

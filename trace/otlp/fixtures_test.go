@@ -148,4 +148,6 @@ func addPostgres(add adder) {
 	add("postgres_failed", wire.Postgres, undelayed, func(x *wire.Exchange) {
 		x.OK, x.ErrorCode, x.Postgres.Tag = false, "23505", ""
 	})
+	add("postgres_rolled_back", wire.Postgres, undelayed, func(x *wire.Exchange) { x.Postgres.RolledBack = true })
+	add("postgres_unconfirmed", wire.Postgres, undelayed, func(x *wire.Exchange) { x.Postgres.Unconfirmed = true })
 }

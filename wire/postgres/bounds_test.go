@@ -47,9 +47,10 @@ func TestBig_StatementIsCutAndTheRestStepsBy(t *testing.T) {
 
 // Much that a peer may send must not make a session grow.
 func TestBounds_Memory(t *testing.T) {
+	const most = 6 << 20
 	play := func(t *testing.T, n int, steps ...step) *session {
 		t.Helper()
-		p := newPlayer(t, wire.Options{Text: wire.TextRaw, MaxOpen: 100})
+		p := newPlayer(t, wire.Options{Text: wire.TextRaw, MaxMemory: most})
 		p.s.Open().Emit = nil
 		p.play(hello()...)
 		for i := range n {
@@ -74,20 +75,18 @@ func TestBounds_Memory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := play(t, 12_000, steps...)
-			if n := in.decoders[0].facts.Len() + in.decoders[1].facts.Len(); n > 2*factsPerOpen*in.maxOpen {
-				t.Errorf("%d facts", n)
+			facts := in.decoders[0].facts.Len() + in.decoders[1].facts.Len()
+			if n := in.framed() + facts*costFact; n > most+1024 {
+				t.Errorf("%d bytes, %d of them for facts", n, facts*costFact)
 			}
 			if in.kept > maxKept || in.kept < 0 {
 				t.Errorf("%d bytes of text", in.kept)
 			}
-			if n := in.open.Len(); n > maxRound+factsPerOpen*in.maxOpen+8 {
-				t.Errorf("%d exchanges open", n)
-			}
 			if n := len(in.statements) + len(in.portals); n > 2*maxPrepared {
 				t.Errorf("%d names", n)
 			}
-			if len(in.saved) > maxSavepoints || len(in.strings) > maxInterned || in.requests.Len() > in.maxOpen+1 {
-				t.Errorf("%d savepoints, %d strings, %d requests", len(in.saved), len(in.strings), in.requests.Len())
+			if len(in.saved) > maxSavepoints || len(in.strings) > maxInterned {
+				t.Errorf("%d savepoints, %d strings", len(in.saved), len(in.strings))
 			}
 			in.End()
 			if in.open.Len() != 0 {

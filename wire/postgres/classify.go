@@ -9,6 +9,7 @@ func (p *parser) classify(i int, sc *scan) statement {
 	}
 	st := statement{keyword: p.upper(i)}
 	st.writes = writers[st.keyword]
+	st.concurrently = sc.concurrently && st.keyword != "REFRESH" // which is like any other
 	switch st.keyword {
 	case "WITH", "EXPLAIN", "SELECT", "TABLE", "VALUES":
 		p.query(i, &st, sc)
@@ -43,7 +44,7 @@ func (p *parser) classify(i int, sc *scan) statement {
 // query reads a statement whose tag may hide a write.
 func (p *parser) query(i int, st *statement, sc *scan) {
 	switch st.keyword {
-	case "EXPLAIN", "TABLE", "VALUES":
+	case "EXPLAIN", "TABLE":
 		return
 	case "SELECT":
 		// SELECT ... INTO makes a table, and so does CREATE TABLE AS; both
@@ -56,6 +57,12 @@ func (p *parser) query(i int, st *statement, sc *scan) {
 		st.writes = sc.writes || sc.into
 		if m := sc.main; m >= 0 {
 			st.summary = p.mainSummary(m, sc)
+		}
+	}
+	if f := sc.function; f.end > 0 && !st.writes {
+		st.writes, st.function = true, true
+		if st.summary == "" {
+			st.summary = p.strings.text(append(append(p.out[:0], "SELECT "...), foldASCII(p.text[f.start:f.end])...))
 		}
 	}
 	st.hides = st.writes

@@ -67,9 +67,9 @@ func (s *session) decodePiece(dir wire.Direction, d *decoder, chunk []byte, p *w
 		return
 	}
 	if dir == wire.ToServer {
-		s.readRequest(d, p.Kind, chunk, cut)
+		s.readRequest(p.Kind, chunk, cut)
 	} else {
-		s.readReply(d, byte(p.Kind), chunk, cut)
+		s.readReply(byte(p.Kind), chunk, cut)
 	}
 	if cap(d.body) > keepBuffer {
 		d.body = nil
@@ -93,6 +93,8 @@ func wanted(dir wire.Direction, kind int32) int {
 			return maxText + maxNames
 		case 'B', 'E', 'C', 'D':
 			return maxNames
+		case 'F':
+			return 4
 		}
 		return 0
 	}

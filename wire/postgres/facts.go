@@ -16,15 +16,17 @@ type fact struct {
 	// Execute (text); the name of Parse, Close and Describe (name); a tag, a
 	// SQLSTATE, an application's name (text).
 	text, name string
-	pid        int32
+	number     int32 // a backend's process id, a function's OID
 	script     *script
 	startup    *startup
 }
 
-// learn keeps a fact. What a peer makes us keep is bounded.
-func (s *session) learn(d *decoder, f fact) {
-	if d.facts.Len() >= factsPerOpen*s.maxOpen {
-		s.trouble("backlog")
+// learn keeps a fact. What a peer makes us keep is bounded: a session that has
+// lost one can't tell what later ones belong to, and is opaque.
+func (s *session) learn(dir wire.Direction, f fact) {
+	d := &s.decoders[dir]
+	if s.memory.full || s.flooded() {
+		s.overflow(dir)
 		if f.script != nil {
 			s.kept -= textOf(f.script.at(0))
 		}
@@ -41,7 +43,7 @@ func (s *session) trouble(reason string) {
 }
 
 // readRequest reads a message to the server. cut: body isn't all of it.
-func (s *session) readRequest(d *decoder, kind int32, body []byte, cut bool) {
+func (s *session) readRequest(kind int32, body []byte, cut bool) {
 	var f fact
 	var err error
 	switch kind {
@@ -68,6 +70,12 @@ func (s *session) readRequest(d *decoder, kind int32, body []byte, cut bool) {
 		f.what, f.name, err = s.codec.closedName(body)
 	case 'D':
 		f.what, f.name, err = s.codec.described(body)
+	case 'F':
+		if len(body) < 4 {
+			err = errBody
+			break
+		}
+		f.number = int32(binary.BigEndian.Uint32(body))
 	default:
 		kind = 0
 		f.startup, err = readParameters(body)
@@ -76,7 +84,7 @@ func (s *session) readRequest(d *decoder, kind int32, body []byte, cut bool) {
 		s.trouble("body")
 	}
 	f.kind = byte(kind)
-	s.learn(d, f)
+	s.learn(wire.ToServer, f)
 }
 
 // readParse reads a Parse: by the codec if all of it is there.
@@ -113,7 +121,7 @@ func (s *session) readScript(sc *script, text []byte, extended bool) {
 const maxKept = 4 << 20
 
 // readReply reads a message to the client.
-func (s *session) readReply(d *decoder, t byte, body []byte, cut bool) {
+func (s *session) readReply(t byte, body []byte, cut bool) {
 	f := fact{kind: t}
 	var err error
 	switch t {
@@ -147,12 +155,12 @@ func (s *session) readReply(d *decoder, t byte, body []byte, cut bool) {
 			err = errBody
 			break
 		}
-		f.pid = int32(binary.BigEndian.Uint32(body))
+		f.number = int32(binary.BigEndian.Uint32(body))
 	}
 	if err != nil {
 		s.trouble("body")
 	}
-	s.learn(d, f)
+	s.learn(wire.ToClient, f)
 }
 
 // authenticationSASL is the code of the authentication request that lists

@@ -101,8 +101,8 @@ func (s *session) frameOne(dir wire.Direction, f *framer, b []byte, now wire.Sta
 			wire.ErrMalformed, n, t, minLength, maxLength))
 		return wire.Piece{}
 	}
-	if dir == wire.ToServer && s.crowded() {
-		s.giveUp(dir, f.off-int64(early), fmt.Errorf("%w: more than %d requests await a reply", wire.ErrMalformed, s.maxOpen))
+	if s.crowded() {
+		s.giveUp(dir, f.off-int64(early), s.errCrowded())
 		return wire.Piece{}
 	}
 	if dir == wire.ToServer {
@@ -188,9 +188,4 @@ func (f *framer) count(o *wire.Open, dir wire.Direction, n int, now wire.Stamp) 
 		c.copied += int64(n)
 		o.Count(c.x, dir, 0, now)
 	}
-}
-
-// crowded reports whether more is open than may be.
-func (s *session) crowded() bool {
-	return s.requests.Len() > s.maxOpen || s.open.Len() > factsPerOpen*s.maxOpen
 }

@@ -61,7 +61,7 @@ func checkConversation(t *testing.T, steps []step) {
 	t.Helper()
 	var want string
 	for i, o := range orders()[:3] {
-		p := newPlayer(t, wire.Options{Text: wire.TextSanitised, MaxOpen: 64})
+		p := newPlayer(t, wire.Options{Text: wire.TextSanitised, MaxMemory: 64 * costExchange})
 		o.feed(p, steps)
 		err := p.s.Opaque()
 		p.s.End()

@@ -209,6 +209,12 @@ func brief(x *wire.Exchange) string {
 	if p.NotReplicated {
 		b.WriteString(" notreplicated")
 	}
+	if p.RolledBack {
+		b.WriteString(" rolledback")
+	}
+	if p.Unconfirmed {
+		b.WriteString(" unconfirmed")
+	}
 	return b.String()
 }
 

@@ -77,7 +77,12 @@ func operation(tag string) string {
 // write.
 func (s *session) interpret(c *call, st *statement) {
 	switch c.kind {
-	case kindExecute, kindQuery, kindLone:
+	case kindExecute, kindQuery, kindFunction, kindLone:
+	case kindPrepare: // it may fail, and does nothing else
+		if c.result == 'E' && !s.inBlock {
+			s.rollBack(false)
+		}
+		return
 	default:
 		return
 	}
@@ -135,7 +140,7 @@ func (s *session) findWrite(c *call, st *statement, act action) {
 	case tag == "COMMIT":
 		s.isWrite(c, s.wrote || len(s.group) > 0, "block")
 	case target != nil && (target.hides || c.result == 's'):
-		s.isWrite(c, target.writes, "keyword")
+		s.isWrite(c, target.writes, target.basis())
 	}
 	switch {
 	case !c.x.Write:
@@ -143,6 +148,7 @@ func (s *session) findWrite(c *call, st *statement, act action) {
 		s.ungroup(true)
 	case c.x.Postgres.InBlock:
 		s.wrote = true
+	case commitsAlone(tag, target):
 	default:
 		c.grouped = true
 		s.group = append(s.group, c)
@@ -157,6 +163,8 @@ func (s *session) ungroup(inBlock bool) {
 		c.grouped = false
 		if inBlock {
 			c.x.Postgres.InBlock, s.wrote = true, true
+		} else {
+			c.x.Postgres.RolledBack = true
 		}
 	}
 	clear(s.group)
@@ -181,7 +189,7 @@ func (s *session) interpretFailure(c *call, st *statement) {
 		p.InBlock = false
 		s.isWrite(c, s.wrote, "block")
 	case target != nil:
-		s.isWrite(c, target.writes, "keyword")
+		s.isWrite(c, target.writes, target.basis())
 	}
 	if c.result == 'E' && (!s.inBlock || commits) {
 		s.rollBack(false)

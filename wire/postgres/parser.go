@@ -26,16 +26,18 @@ const maxTokens = 256
 
 // scan is what is found out about a statement while its tokens pass by.
 type scan struct {
-	start, end int
-	depth      int // of parentheses
-	atomic     int // of BEGIN ATOMIC ... END, CASE ... END within
-	writes     bool
-	params     bool
-	obscure    bool
-	main       int // token of WITH's main verb, SELECT's INTO
-	from       int // token of the first FROM outside of parentheses
-	into       bool
-	prev       token
+	start, end   int
+	depth        int // of parentheses
+	atomic       int // of BEGIN ATOMIC ... END, CASE ... END within
+	writes       bool
+	params       bool
+	obscure      bool
+	main         int // token of WITH's main verb, SELECT's INTO
+	from         int // token of the first FROM outside of parentheses
+	into         bool
+	concurrently bool
+	function     token // the name of a function that writes a large object
+	prev         token
 }
 
 // parse fills sc with the statements of text. extended: it came with Parse.
@@ -113,6 +115,9 @@ func (p *parser) watch(sc *scan, t token) {
 		switch p.text[t.start] {
 		case '(':
 			sc.depth++
+			if p.writesLargeObject(sc.prev) {
+				sc.function = sc.prev
+			}
 		case ')':
 			sc.depth--
 		}
@@ -143,6 +148,8 @@ func (p *parser) watchWord(sc *scan, t token, n int) {
 		if sc.depth == 0 && sc.from < 0 && n < maxTokens {
 			sc.from = n
 		}
+	case p.is(t, "CONCURRENTLY"):
+		sc.concurrently = true
 	case p.is(t, "INTO"):
 		sc.into = sc.into || sc.depth == 0
 	case p.is(t, "set_config"):

@@ -54,17 +54,10 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-const (
-	defaultMaxOpen = 65_536
-	// factsPerOpen bounds what is decoded and not settled: a statement takes a
-	// Parse, a Bind, an Execute and a Close.
-	factsPerOpen = 4
-)
-
 type session struct {
 	open    *wire.Open
 	options wire.Options
-	maxOpen int
+	memory  memory
 	err     error
 	ended   bool
 
@@ -85,11 +78,7 @@ type session struct {
 // New is the session of a PostgreSQL connection, in its initial state; a stream
 // that starts in the middle is read if it starts at a message boundary.
 func New(o wire.Options) wire.Session {
-	s := &session{open: wire.NewOpen(wire.Postgres), options: o, maxOpen: o.MaxOpen}
-	if s.maxOpen <= 0 {
-		s.maxOpen = defaultMaxOpen
-	}
-	return s
+	return &session{open: wire.NewOpen(wire.Postgres), options: o, memory: newMemory(o.MaxMemory)}
 }
 
 // Open implements wire.Session.

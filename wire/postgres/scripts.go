@@ -62,6 +62,8 @@ func (s *session) take(t *taking, f *fact) {
 		if !t.c.skipped {
 			s.close(f.what, f.name)
 		}
+	case 'F':
+		t.run = loFunctions[f.number]
 	case 'E':
 		if t.run = s.portals[f.text]; t.bound > 0 {
 			t.run = t.described

@@ -5,6 +5,7 @@ import "github.com/wirewait/wirewait/wire"
 // settler is what the statements so far have led to.
 type settler struct {
 	round   []*call // settled, and waiting for the round to end
+	sweepAt int     // the length of round at which those that need not wait go
 	group   []*call // those of the round that the end of it commits
 	ordinal uint64
 
@@ -27,9 +28,14 @@ type settler struct {
 	parser parser
 }
 
-// maxRound bounds the calls that wait for a ReadyForQuery. Beyond it they end
-// with their own results.
-const maxRound = 4_096
+const (
+	// maxRound is how many calls wait for a ReadyForQuery. Beyond it only those
+	// do whose outcome it tells: the writes that it commits.
+	maxRound = 4_096
+	// maxGroup is how many of those wait. Beyond it they end with their own
+	// results, committed or not.
+	maxGroup = 32_768
+)
 
 // keepRound is how many calls a round may have had for its memory to be kept.
 const keepRound = 64
@@ -65,16 +71,29 @@ func (s *session) settleCall(c *call) {
 		s.open.CountOnly(c.x, wire.ToServer, int(c.copied))
 	}
 	s.describe(c, st, said)
+	if !c.void() { // counted here: a Query's further results come to light late
+		s.ordinal++
+		c.x.Ordinal = s.ordinal
+	}
 	if c.kind == kindCancel { // it stands alone, in no round
 		s.complete(c)
 		return
 	}
 	s.interpret(c, st)
-	if len(s.round) >= maxRound {
-		s.closeGroup(nil, "")
-		s.completeRound(nil, 0, s.inUse)
-	}
+	s.sweep()
 	s.round = append(s.round, c)
+}
+
+// sweep lets go of what need not wait for the end of a long round.
+func (s *session) sweep() {
+	if len(s.round) < max(s.sweepAt, maxRound) {
+		return
+	}
+	if len(s.group) >= maxGroup {
+		s.closeGroup(nil, "")
+	}
+	s.completeRound(nil, 0, func(c *call) bool { return c.grouped || s.inUse(c) })
+	s.sweepAt = 2 * len(s.round)
 }
 
 // said is what the messages of a reply said.
@@ -112,7 +131,7 @@ func (s *session) meet(f *fact) {
 		p.Application = f.text
 		s.application(f.text)
 	case 'K':
-		p.BackendPID = f.pid
+		p.BackendPID = f.number
 	default:
 		return
 	}
@@ -154,8 +173,19 @@ func (s *session) endSettled(it item) {
 			}
 		}
 	}
+	switch status {
+	case 0:
+		s.unconfirm()
+	case 'T', 'E':
+		// A block began that wasn't seen to; PostgreSQL 18 makes one of what
+		// stands before a Query without a Sync between.
+		if !s.inBlock {
+			s.ungroup(true)
+		}
+	}
 	s.closeGroup(it.tail, failed)
 	s.completeRound(it.tail, status, nil)
+	s.sweepAt = 0
 	s.enterLoose(&it)
 	if it.tail != nil {
 		s.open.CloseTail(it.tail)
@@ -179,12 +209,24 @@ func (s *session) closeGroup(tail *wire.Tail, failed string) {
 		p.Shared = len(s.group)
 		p.SynchronousCommit, p.SyncSource = level.value, level.source
 		c.late = tail != nil && c.kind == kindExecute
+		c.grouped = false
 		if failed != "" {
-			c.x.OK, c.x.ErrorCode = false, failed
+			c.x.OK, c.x.ErrorCode, p.RolledBack = false, failed, true
 		}
 	}
 	clear(s.group)
 	s.group = s.group[:0]
+}
+
+// unconfirm is for writes whose Sync has no answer, and none will come: nobody
+// knows whether they were committed. The end of a Query commits before its
+// result is sent, and so does what warns of a wait that ended early.
+func (s *session) unconfirm() {
+	for _, c := range s.group {
+		if p := &c.x.Postgres; c.kind == kindExecute && !p.NotReplicated {
+			p.Unconfirmed = true
+		}
+	}
 }
 
 // completeRound lets the exchanges of the round go, in order, but for those to
@@ -220,11 +262,8 @@ func (s *session) completeRound(tail *wire.Tail, status byte, keep func(*call) b
 	s.round = kept
 }
 
-// complete lets an exchange go. Exchanges are counted as they are settled: the
-// further results of a Query come to light when later requests are open already.
+// complete lets an exchange go.
 func (s *session) complete(c *call) {
-	s.ordinal++
-	c.x.Ordinal = s.ordinal
 	if c.tail != nil {
 		s.open.CompleteWith(c.x, c.tail)
 	} else {

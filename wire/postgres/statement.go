@@ -26,20 +26,30 @@ const (
 // statement is what was read of one SQL statement. It's not changed once its
 // script is made, but for used.
 type statement struct {
-	keyword string // the first one, upper case; interned
-	summary string // "INSERT orders"; empty if no target was found
-	text    string // as Options.Text says
-	act     action
-	name    string // of a savepoint, a prepared statement, a cursor
-	level   string // of actSet and actSetLocal
-	writes  bool   // by its words: it may change data
-	hides   bool   // it writes, but its command tag is that of a read
-	chain   bool   // COMMIT AND CHAIN
-	hold    bool   // DECLARE ... WITH HOLD
-	params  bool   // it has parameters
-	inner   *statement
-	parent  string // its comment's traceparent
-	used    bool   // parent was given to an exchange
+	keyword      string // the first one, upper case; interned
+	summary      string // "INSERT orders"; empty if no target was found
+	text         string // as Options.Text says
+	act          action
+	name         string // of a savepoint, a prepared statement, a cursor
+	level        string // of actSet and actSetLocal
+	writes       bool   // by its words: it may change data
+	hides        bool   // it writes, but its command tag is that of a read
+	function     bool   // it's a function of large objects that writes
+	chain        bool   // COMMIT AND CHAIN
+	hold         bool   // DECLARE ... WITH HOLD
+	concurrently bool   // an index made, dropped, a partition detached: by itself
+	params       bool   // it has parameters
+	inner        *statement
+	parent       string // its comment's traceparent
+	used         bool   // parent was given to an exchange
+}
+
+// basis is how it's known that a statement writes whose tag doesn't say so.
+func (st *statement) basis() string {
+	if st.function {
+		return "function"
+	}
+	return "keyword"
 }
 
 // script is the statements of one Query or Parse.
@@ -80,6 +90,17 @@ func writeTag(tag string, copyIn bool) bool {
 		return true
 	}
 	return writers[firstWord(tag)]
+}
+
+// commitsAlone reports whether what has that tag runs in no transaction block
+// and commits at once, even in a pipeline (PreventInTransactionBlock in
+// src/backend/access/transam/xact.c).
+func commitsAlone(tag string, st *statement) bool {
+	switch tag {
+	case "CREATE DATABASE", "DROP DATABASE", "CREATE TABLESPACE", "DROP TABLESPACE", "COMMIT PREPARED", "ROLLBACK PREPARED":
+		return true
+	}
+	return st != nil && st.concurrently
 }
 
 func firstWord(tag string) string {
