@@ -42,6 +42,24 @@ func (h *histogram) add(d time.Duration) {
 	h.octaves[o][b]++
 }
 
+// merge adds what o counted.
+func (h *histogram) merge(o *histogram) {
+	h.count += o.count
+	h.sum += o.sum
+	h.most = max(h.most, o.most)
+	for i, buckets := range o.octaves {
+		if buckets == nil {
+			continue
+		}
+		if h.octaves[i] == nil {
+			h.octaves[i] = new([perOctave]uint64)
+		}
+		for b, n := range buckets {
+			h.octaves[i][b] += n
+		}
+	}
+}
+
 func bucket(d time.Duration) (octave, index int) {
 	v := uint64(d)
 	if v < perOctave {

@@ -9,24 +9,32 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// maxRows bounds a summary: names of operations come from the wire.
+// maxRows bounds what a summary keeps of each link: names of operations come
+// from the wire, links from the configuration.
 const maxRows = 256
 
 // Other stands for the operations that found no row left.
 const Other = "_OTHER"
 
-// Summary is a Consumer that adds up waits by protocol, operation and what the
-// write waited for. Monitoring and replication are left out. The zero value is
-// ready to use. It is safe to read while it runs, and its memory is bounded.
+// Summary is a Consumer that adds up waits by link, operation and what the
+// write waited for, and the errors of the delay by link and direction.
+// Monitoring and replication are left out. The zero value is ready to use. It
+// is safe to read while it runs, and its memory is bounded.
 type Summary struct {
-	mu   sync.Mutex
-	rows map[rowKey]*rowData
+	mu     sync.Mutex
+	rows   map[rowKey]*rowData
+	links  map[string]int // their rows
+	delays map[string]*[2]histogram
+	// latest is the row that was used last: writes are seldom alone.
+	latest    *rowData
+	latestKey rowKey
 }
 
 type rowKey struct {
-	protocol           wire.Protocol
-	operation, concern string
-	write              bool
+	link                      string
+	protocol                  wire.Protocol
+	operation, concern, basis string
+	write                     bool
 }
 
 type rowData struct {
@@ -35,14 +43,24 @@ type rowData struct {
 	parts         [5]histogram
 }
 
-// Row is one line of a summary.
+// By says what Group tells apart, besides the protocol and what writes waited
+// for. The zero value has writes only, by nothing else.
+type By struct {
+	Link, Operation, Basis bool
+	// Reads are rows too.
+	Reads bool
+}
+
+// Row is one line of a summary. What wasn't told apart is empty.
 type Row struct {
-	Protocol, Operation string
-	// Concern is what the writes waited for; see Finished.Concern.
-	Concern string
-	Write   bool
-	// Errors counts those of Count that failed or were not replicated as asked.
-	Count, Errors uint64
+	Link, Protocol, Operation string
+	// Concern is what the writes waited for; see Finished.Concern. Basis is how
+	// that is known; see Finished.Basis.
+	Concern, Basis string
+	Write          bool
+	// Errors counts those of Count that failed or were not replicated as asked,
+	// and Missing those that lost their reply, whose times are in no figure.
+	Count, Errors, Missing uint64
 	// Total and the parts that it divides into, of all that did not lose their
 	// reply. Means add up, quantiles don't.
 	Total, Receive, Request, Server, Replication, Reply Quantiles
@@ -56,9 +74,13 @@ func (s *Summary) Consume(f *Finished) {
 	if f.Background() {
 		return
 	}
+	k := rowKey{protocol: f.Protocol, operation: f.Operation, concern: f.Concern(), basis: f.Basis(), write: f.Write}
+	if f.Conn != nil {
+		k.link = f.Conn.Link
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.row(rowKey{f.Protocol, f.Operation, f.Concern(), f.Write})
+	r := s.row(k)
 	if f.Failed() || f.Unreplicated() {
 		r.errors++
 	}
@@ -70,34 +92,45 @@ func (s *Summary) Consume(f *Finished) {
 	for i, p := range f.Waits.Parts() {
 		r.parts[i].add(p.Time)
 	}
+	s.delayed(k.link, f.Exchange)
 }
 
 func (s *Summary) row(k rowKey) *rowData {
+	if s.latest == nil || k != s.latestKey {
+		s.latest, s.latestKey = s.find(k), k
+	}
+	return s.latest
+}
+
+func (s *Summary) find(k rowKey) *rowData {
 	r := s.rows[k]
-	if r == nil && len(s.rows) >= maxRows {
-		k = rowKey{protocol: k.protocol, operation: Other, write: k.write}
+	if r == nil && s.links[k.link] >= maxRows {
+		k = rowKey{link: k.link, protocol: k.protocol, operation: Other, write: k.write}
 		r = s.rows[k]
 	}
 	if r == nil {
 		if s.rows == nil {
-			s.rows = make(map[rowKey]*rowData)
+			s.rows, s.links = make(map[rowKey]*rowData), make(map[string]int)
 		}
 		r = new(rowData)
 		s.rows[k] = r
+		s.links[k.link]++
 	}
 	return r
 }
 
-// Rows is a snapshot: by protocol, writes before reads, then by operation and
-// by how much the write waited for.
-func (s *Summary) Rows() []Row {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rows := make([]Row, 0, len(s.rows))
-	for k, r := range s.rows {
+// Rows is Group by operation, with reads.
+func (s *Summary) Rows() []Row { return s.Group(By{Operation: true, Reads: true}) }
+
+// Group is a snapshot: by link and protocol, writes before reads, then by
+// operation and by how much the write waited for.
+func (s *Summary) Group(by By) []Row {
+	groups := s.group(by)
+	rows := make([]Row, 0, len(groups))
+	for k, r := range groups {
 		rows = append(rows, Row{
-			Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Write: k.write,
-			Count: r.count, Errors: r.errors,
+			Link: k.link, Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Basis: k.basis, Write: k.write,
+			Count: r.count, Errors: r.errors, Missing: r.count - r.total.count,
 			Total:   r.total.quantiles(),
 			Receive: r.parts[0].quantiles(), Request: r.parts[1].quantiles(), Server: r.parts[2].quantiles(),
 			Replication: r.parts[3].quantiles(), Reply: r.parts[4].quantiles(),
@@ -107,13 +140,60 @@ func (s *Summary) Rows() []Row {
 	return rows
 }
 
+// group adds rows up that differ in nothing that is told apart. They are the
+// caller's: working out quantiles shall not keep the tracer waiting.
+func (s *Summary) group(by By) map[rowKey]*rowData {
+	groups := make(map[rowKey]*rowData)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, r := range s.rows {
+		if !k.write && !by.Reads {
+			continue
+		}
+		if !by.Link {
+			k.link = ""
+		}
+		if !by.Operation {
+			k.operation = ""
+		}
+		if !by.Basis {
+			k.basis = ""
+		}
+		g := groups[k]
+		if g == nil {
+			g = new(rowData)
+			groups[k] = g
+		}
+		g.merge(r)
+	}
+	return groups
+}
+
+func (r *rowData) merge(o *rowData) {
+	r.count += o.count
+	r.errors += o.errors
+	r.total.merge(&o.total)
+	for i := range r.parts {
+		r.parts[i].merge(&o.parts[i])
+	}
+}
+
+// Reset begins to count afresh.
+func (s *Summary) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows, s.links, s.delays, s.latest = nil, nil, nil, nil
+}
+
 func compareRows(a, b Row) int {
 	return cmp.Or(
+		cmp.Compare(a.Link, b.Link),
 		cmp.Compare(a.Protocol, b.Protocol),
 		cmp.Compare(readsLast(a), readsLast(b)),
 		cmp.Compare(a.Operation, b.Operation),
 		cmp.Compare(strength(a.Concern), strength(b.Concern)),
 		cmp.Compare(a.Concern, b.Concern),
+		cmp.Compare(a.Basis, b.Basis),
 	)
 }
 
