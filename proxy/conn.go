@@ -28,15 +28,14 @@ type conn struct {
 	// over is closed when the driver is to stop.
 	over     chan struct{}
 	overOnce sync.Once
-	ways     sync.WaitGroup // the driver's goroutines
 
-	// mu is the pump's and is never held across I/O. The fields below are set
-	// once, when the upstream is there; before that they are nil.
-	mu             sync.Mutex
-	client, server *socket
-	pump           *pump.Conn
-	stopped        bool // the sockets' deadlines are the stop's from now on
-	unread         bool // the session reads nothing any more, and that was said
+	// mu is the pump's and is never held across I/O. The pump and the driver are
+	// set once, when the upstream is there; before that they are nil.
+	mu      sync.Mutex
+	pump    *pump.Conn
+	driver  driver
+	stopped bool // from now on what the sockets do is the stop's business
+	unread  bool // the session reads nothing any more, and that was said
 	seen
 
 	ended [2]bool     // directions whose end was carried out
@@ -66,7 +65,6 @@ func (l *Link) serve(nc net.Conn) {
 		return
 	}
 	c.begin(e)
-	c.drive()
 }
 
 // end takes the connection off the books.
@@ -101,7 +99,7 @@ func (l *Link) say(notice int, msg string, args ...any) {
 	log(msg, args...)
 }
 
-// begin makes the pump of an established connection.
+// begin makes the pump of an established connection and starts a driver.
 func (c *conn) begin(e *established) {
 	p := c.link.proxy
 	session, _ := NewSession(e.protocol, wire.Options{ // the protocol was checked with the link
@@ -111,18 +109,19 @@ func (c *conn) begin(e *established) {
 	if p.config.Tracer != nil {
 		session.Open().Spare = p.config.Tracer.Spare
 	}
-	c.mu.Lock()
-	c.client, c.server = newSocket(e.client, e.prefix), newSocket(e.server, nil)
-	c.pump = pump.New(pump.Config{
+	pc := pump.New(pump.Config{
 		Session: session, Sources: c.sources, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
 		Pipes: c.link.bookers(),
 	})
-	c.ways.Add(2)
+	d, start := c.newDriver(e)
+	c.mu.Lock()
+	c.pump, c.driver = pc, d
 	stopped := c.stopped
 	c.mu.Unlock()
 	if stopped { // while the upstream was dialled
-		c.interrupt()
+		d.halt()
 	}
+	start()
 }
 
 // emitTo passes finished exchanges on to the tracer.
@@ -188,27 +187,18 @@ func (c *conn) quiet() bool {
 	return c.pump.Quiet()
 }
 
-// stop makes the driver's goroutines return, wherever they wait, and has the
-// connection finished.
+// stop makes the driver end, wherever it waits, and finish the connection.
 func (c *conn) stop() {
 	c.overOnce.Do(func() {
 		close(c.over)
 		c.mu.Lock()
 		c.stopped = true
-		driving := c.client != nil
+		d := c.driver
 		c.mu.Unlock()
-		if driving {
-			c.interrupt()
+		if d != nil {
+			d.halt()
 		}
 	})
-}
-
-// interrupt ends all waiting on the sockets.
-func (c *conn) interrupt() {
-	past := time.Unix(1, 0)
-	_ = c.client.SetDeadline(past)
-	_ = c.server.SetDeadline(past)
-	go c.finish()
 }
 
 // tear ends the connection at once, whatever waits.
@@ -217,29 +207,36 @@ func (c *conn) tear() {
 	c.stop()
 }
 
-// finish closes both sockets once the driver is done, in a way that lets the
-// peers read what was sent to them, and closes the books.
-func (c *conn) finish() {
-	defer c.end()
-	c.ways.Wait()
-	end := (*socket).finish
-	if c.ctx.Err() != nil {
-		end = (*socket).close
-		if !c.quiet() {
-			// An orderly end would pass off what was cut short as all there was.
-			end = (*socket).reset
-		}
+// leave is how a driver leaves a socket.
+type leave uint8
+
+const (
+	leaveDrained leave = iota // let the peer read what was sent to it
+	leaveClosed               // close it
+	leaveReset                // have the peer see a reset
+)
+
+// leave says how both sockets are to be left, once the driver has ended.
+func (c *conn) leave() leave {
+	switch {
+	case c.ctx.Err() == nil:
+		return leaveDrained
+	case c.quiet():
+		return leaveClosed
 	}
-	var both sync.WaitGroup
-	both.Go(func() { end(c.client) })
-	both.Go(func() { end(c.server) })
-	both.Wait()
+	// An orderly end would pass off what was cut short as all there was.
+	return leaveReset
+}
+
+// finished closes the books after the sockets.
+func (c *conn) finished() {
 	c.mu.Lock()
 	lost := c.pump.Close()
 	c.mu.Unlock()
 	if lost > 0 {
 		c.link.proxy.log.Info("connection ended with bytes undelivered", "link", c.link.Name(), "bytes", lost)
 	}
+	c.end()
 }
 
 // dialError says that the upstream could not be reached.

@@ -51,6 +51,10 @@ func ended(t *testing.T, p *Proxy) {
 }
 
 func TestFailure_UpstreamKilledInTheMiddleOfAMessage(t *testing.T) {
+	eachDriver(t, upstreamKilledInTheMiddleOfAMessage)
+}
+
+func upstreamKilledInTheMiddleOfAMessage(t *testing.T, on driverName) {
 	eachDeath(t, func(t *testing.T, lc LinkConfig, talk conversation, die func(net.Conn), seen func(error) bool) {
 		part := talk.nextReply[:len(talk.nextReply)/2]
 		lc.Upstream = server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
@@ -60,7 +64,7 @@ func TestFailure_UpstreamKilledInTheMiddleOfAMessage(t *testing.T) {
 			_, _ = c.Write(part)
 			die(c)
 		})
-		p, l := start(t, lc)
+		p, l := on.start(t, lc)
 		c := dialLink(t, l)
 		_, _ = c.Write(talk.request)
 		_, _ = c.Write(talk.nextRequest)
@@ -74,6 +78,10 @@ func TestFailure_UpstreamKilledInTheMiddleOfAMessage(t *testing.T) {
 }
 
 func TestFailure_ClientKilledInTheMiddleOfAMessage(t *testing.T) {
+	eachDriver(t, clientKilledInTheMiddleOfAMessage)
+}
+
+func clientKilledInTheMiddleOfAMessage(t *testing.T, on driverName) {
 	eachDeath(t, func(t *testing.T, lc LinkConfig, talk conversation, die func(net.Conn), seen func(error) bool) {
 		type outcome struct {
 			b   []byte
@@ -87,7 +95,7 @@ func TestFailure_ClientKilledInTheMiddleOfAMessage(t *testing.T) {
 			rest, err := io.ReadAll(c)
 			saw <- outcome{append(first, rest...), err}
 		})
-		p, l := start(t, lc)
+		p, l := on.start(t, lc)
 		c := dialLink(t, l)
 		_, _ = c.Write(talk.request)
 		if _, err := io.ReadFull(c, make([]byte, len(talk.reply))); err != nil {
@@ -106,7 +114,9 @@ func TestFailure_ClientKilledInTheMiddleOfAMessage(t *testing.T) {
 
 // Both sides half-close, one after the other, and each sends on after the other
 // has ended.
-func TestFailure_HalfClosesInBothOrders(t *testing.T) {
+func TestFailure_HalfClosesInBothOrders(t *testing.T) { eachDriver(t, halfClosesInBothOrders) }
+
+func halfClosesInBothOrders(t *testing.T, on driverName) {
 	fromClient, fromServer := bytes.Repeat([]byte("client "), 300_000), bytes.Repeat([]byte("server "), 300_000)
 	// play is one side's part: the first to end waits for the other's bytes and
 	// end; the second sends its bytes once it has seen the end of the first.
@@ -134,7 +144,7 @@ func TestFailure_HalfClosesInBothOrders(t *testing.T) {
 					}
 					done <- err
 				})
-				p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: set})
+				p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: set})
 				got, err := play(dialLink(t, l), clientFirst, fromClient)
 				if err != nil || !bytes.Equal(got, fromServer) {
 					t.Errorf("the client got %d bytes of %d, or others: %v", len(got), len(fromServer), err)

@@ -25,7 +25,9 @@ func abort(c net.Conn) {
 // A kernel tells of a reset once. Here a write to the server is told, since
 // nobody reads from it while the client doesn't; the client must see a reset
 // all the same, behind all that was accepted.
-func TestFailure_ResetThatAWriteWasTold(t *testing.T) {
+func TestFailure_ResetThatAWriteWasTold(t *testing.T) { eachDriver(t, resetThatAWriteWasTold) }
+
+func resetThatAWriteWasTold(t *testing.T, on driverName) {
 	gone := make(chan struct{})
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		// Far more than the line's bound and all buffers take.
@@ -37,7 +39,7 @@ func TestFailure_ResetThatAWriteWasTold(t *testing.T) {
 		abort(c)
 		close(gone)
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
 	c := dialLink(t, l)
 	<-gone
 	soon(t, "the reset is told to a write", func() bool {
@@ -61,7 +63,7 @@ func broken(p *Proxy) bool {
 	defer p.mu.Unlock()
 	for c := range p.conns {
 		c.mu.Lock()
-		b := c.server != nil && c.server.broken.Load()
+		b := c.driver != nil && c.driver.broken()
 		c.mu.Unlock()
 		return b
 	}
@@ -70,7 +72,9 @@ func broken(p *Proxy) bool {
 
 // A reset throws away what its kernel has not sent, so it must wait for a
 // client that reads late.
-func TestFailure_ResetWaitsForASlowReader(t *testing.T) {
+func TestFailure_ResetWaitsForASlowReader(t *testing.T) { eachDriver(t, resetWaitsForASlowReader) }
+
+func resetWaitsForASlowReader(t *testing.T, on driverName) {
 	const size = 3 << 20 // less than the line's backlog and the kernels' buffers
 	sent := make(chan struct{})
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
@@ -82,7 +86,7 @@ func TestFailure_ResetWaitsForASlowReader(t *testing.T) {
 		abort(c)
 		close(sent)
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
 	c := dialLink(t, l)
 	<-sent
 	soon(t, "all is in the kernel's hands", func() bool {
@@ -179,12 +183,16 @@ func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
 // A reader that stands still because the line is full must not take the silence
 // that it made itself for the peer's.
 func TestFailure_PausedReaderDoesNotTakeItselfForASilentPeer(t *testing.T) {
+	eachDriver(t, pausedReaderDoesNotTakeItselfForASilentPeer)
+}
+
+func pausedReaderDoesNotTakeItselfForASilentPeer(t *testing.T, on driverName) {
 	const size, linger = 32 << 20, 3 * time.Second // longer than a busy machine stands still
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c) // the client's half-close
 		_, _ = c.Write(make([]byte, size))
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = linger })
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = linger })
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
 	soon(t, "the line is full", func() bool { return p.Counters().BytesLive >= 4<<20 })
@@ -197,12 +205,14 @@ func TestFailure_PausedReaderDoesNotTakeItselfForASilentPeer(t *testing.T) {
 
 // What is cut short ends by a reset: after an orderly end the client would take
 // it for all there was.
-func TestFailure_CutConnectionsAreReset(t *testing.T) {
+func TestFailure_CutConnectionsAreReset(t *testing.T) { eachDriver(t, cutConnectionsAreReset) }
+
+func cutConnectionsAreReset(t *testing.T, on driverName) {
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Write([]byte("half"))
 		_, _ = io.Copy(io.Discard, c)
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: inject.Settings{
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: inject.Settings{
 		Delay: [2]inject.Delay{wire.ToClient: {Base: time.Hour}}, FreeConnect: true}})
 	c := dialLink(t, l)
 	soon(t, "the answer waits", func() bool { return p.Counters().BytesLive == 4 })

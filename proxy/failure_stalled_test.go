@@ -19,6 +19,10 @@ import (
 // An upstream stops reading: the client is held back as it would be without a
 // proxy, nothing is lost, and other connections of the link notice nothing.
 func TestFailure_UpstreamStopsReadingForAWhile(t *testing.T) {
+	eachDriver(t, upstreamStopsReadingForAWhile)
+}
+
+func upstreamStopsReadingForAWhile(t *testing.T, on driverName) {
 	for protocol, talk := range conversations(t) {
 		for delay, set := range delays {
 			t.Run(protocol+"/"+delay, func(t *testing.T) {
@@ -36,7 +40,7 @@ func TestFailure_UpstreamStopsReadingForAWhile(t *testing.T) {
 					_, _ = io.Copy(h, c)
 					sum <- [32]byte(h.Sum(nil))
 				})
-				p, l := start(t, LinkConfig{Protocol: wire.Protocol(protocol), Upstream: up, Delay: set})
+				p, l := on.start(t, LinkConfig{Protocol: wire.Protocol(protocol), Upstream: up, Delay: set})
 				c := dialLink(t, l).(*net.TCPConn)
 				soon(t, "the upstream has it", func() bool { return accepted.Load() == 1 })
 				h := sha256.New()

@@ -16,14 +16,16 @@ import (
 
 // Drivers watch a server by a stream of hello replies that never ends. A stop
 // must not wait for it until its patience is over.
-func TestFailure_StopDoesNotWaitForMonitors(t *testing.T) {
+func TestFailure_StopDoesNotWaitForMonitors(t *testing.T) { eachDriver(t, stopDoesNotWaitForMonitors) }
+
+func stopDoesNotWaitForMonitors(t *testing.T, on driverName) {
 	first := opMsg(100, 7, moreToCome, bson.D{{Key: "ok", Value: 1.0}})
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1000))
 		_, _ = c.Write(first)
 		_, _ = io.Copy(io.Discard, c)
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.MongoDB, Upstream: up, Delay: rtt(2 * time.Millisecond)})
+	p, l := on.start(t, LinkConfig{Protocol: wire.MongoDB, Upstream: up, Delay: rtt(2 * time.Millisecond)})
 	c := dialLink(t, l)
 	_, _ = c.Write(opMsg(7, 0, exhaustAllowed, bson.D{{Key: "hello", Value: 1}, {Key: "$db", Value: "admin"}}))
 	if _, err := io.ReadFull(c, make([]byte, len(first))); err != nil {

@@ -124,6 +124,25 @@ func start(t *testing.T, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link)
 	return p, p.Links()[0]
 }
 
+// driverName is a driver that a test runs on.
+type driverName string
+
+// eachDriver runs a test on every driver that there is.
+func eachDriver(t *testing.T, f func(*testing.T, driverName)) {
+	t.Helper()
+	for _, on := range []driverName{DriverNet, DriverEpoll} {
+		if checkDriver(string(on)) == nil {
+			t.Run(string(on), func(t *testing.T) { f(t, on) })
+		}
+	}
+}
+
+// start runs a proxy with one link on the driver.
+func (on driverName) start(t *testing.T, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link) {
+	t.Helper()
+	return start(t, lc, append(change, func(c *Config) { c.Driver = string(on) })...)
+}
+
 func dialLink(t *testing.T, l *Link) net.Conn {
 	t.Helper()
 	c, err := net.Dial(l.Addr().Network(), l.Addr().String())

@@ -49,6 +49,9 @@ type Config struct {
 	Linger time.Duration
 	// DialTimeout bounds the connecting to an upstream. 0: ten seconds.
 	DialTimeout time.Duration
+	// Driver moves the bytes of connections that are plain on both sides; others
+	// are DriverNet's. Empty: the best for the system.
+	Driver string
 	// Log gets one line per event of a kind worth knowing; nil: nobody does.
 	Log *slog.Logger
 }
@@ -134,6 +137,9 @@ func Start(ctx context.Context, c Config) (*Proxy, error) {
 }
 
 func newProxy(c Config) (*Proxy, error) {
+	if err := checkDriver(c.Driver); err != nil {
+		return nil, err
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

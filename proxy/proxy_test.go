@@ -35,6 +35,10 @@ func transports(t *testing.T) map[string][3]string {
 }
 
 func TestProxy_CarriesEveryByteBothWaysAndHalfCloses(t *testing.T) {
+	eachDriver(t, carriesEveryByteBothWaysAndHalfCloses)
+}
+
+func carriesEveryByteBothWaysAndHalfCloses(t *testing.T, on driverName) {
 	for name, tr := range transports(t) {
 		for delay, set := range map[string]inject.Settings{"undelayed": {}, "delayed": inject.Symmetric(8*time.Millisecond, 4*time.Millisecond)} {
 			t.Run(name+"/"+delay, func(t *testing.T) {
@@ -51,7 +55,7 @@ func TestProxy_CarriesEveryByteBothWaysAndHalfCloses(t *testing.T) {
 					_, _ = c.Write(h.Sum(nil))
 					_, _ = io.CopyN(c, rand.NewChaCha8([32]byte{2}), n)
 				})
-				_, l := start(t, LinkConfig{Listen: tr[0], Protocol: wire.TCP, Upstream: up, Delay: set})
+				_, l := on.start(t, LinkConfig{Listen: tr[0], Protocol: wire.TCP, Upstream: up, Delay: set})
 				c := dialLink(t, l)
 				const size = 9<<20 + 17
 				sent := sha256.New()
@@ -76,7 +80,9 @@ func TestProxy_CarriesEveryByteBothWaysAndHalfCloses(t *testing.T) {
 	}
 }
 
-func TestProxy_ServerEndsFirst(t *testing.T) {
+func TestProxy_ServerEndsFirst(t *testing.T) { eachDriver(t, serverEndsFirst) }
+
+func serverEndsFirst(t *testing.T, on driverName) {
 	got := make(chan string, 1)
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Write([]byte("hello"))
@@ -84,7 +90,7 @@ func TestProxy_ServerEndsFirst(t *testing.T) {
 		b, _ := io.ReadAll(c)
 		got <- string(b)
 	})
-	_, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(2 * time.Millisecond)})
+	_, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(2 * time.Millisecond)})
 	c := dialLink(t, l)
 	if b, err := io.ReadAll(c); string(b) != "hello" || err != nil {
 		t.Fatalf("%q %v", b, err)
@@ -96,9 +102,11 @@ func TestProxy_ServerEndsFirst(t *testing.T) {
 	}
 }
 
-func TestProxy_DelaysNoLessThanAsked(t *testing.T) {
+func TestProxy_DelaysNoLessThanAsked(t *testing.T) { eachDriver(t, delaysNoLessThanAsked) }
+
+func delaysNoLessThanAsked(t *testing.T, on driverName) {
 	up := server(t, "tcp", "127.0.0.1:0", echo)
-	_, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(30 * time.Millisecond)})
+	_, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(30 * time.Millisecond)})
 	began := time.Now()
 	c := dialLink(t, l)
 	for i, want := range []time.Duration{60 * time.Millisecond, 30 * time.Millisecond} { // with and without connecting
@@ -120,6 +128,10 @@ func TestProxy_DelaysNoLessThanAsked(t *testing.T) {
 }
 
 func TestProxy_PassesResetsOnBehindTheBytesBeforeThem(t *testing.T) {
+	eachDriver(t, passesResetsOnBehindTheBytesBeforeThem)
+}
+
+func passesResetsOnBehindTheBytesBeforeThem(t *testing.T, on driverName) {
 	reset := func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0); c.Close() }
 	t.Run("of the server", func(t *testing.T) {
 		up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
@@ -128,7 +140,7 @@ func TestProxy_PassesResetsOnBehindTheBytesBeforeThem(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // else the kernel drops what it has not sent
 			reset(c)
 		})
-		_, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(4 * time.Millisecond)})
+		_, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(4 * time.Millisecond)})
 		c := dialLink(t, l)
 		_, _ = c.Write([]byte("x"))
 		b, err := io.ReadAll(c)
@@ -142,7 +154,7 @@ func TestProxy_PassesResetsOnBehindTheBytesBeforeThem(t *testing.T) {
 			_, err := io.ReadAll(c)
 			seen <- err
 		})
-		p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+		p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
 		c := dialLink(t, l)
 		_, _ = c.Write([]byte("x"))
 		soon(t, "the byte arrives", func() bool { return p.Counters().Bytes[wire.ToServer] == 1 })
@@ -155,6 +167,10 @@ func TestProxy_PassesResetsOnBehindTheBytesBeforeThem(t *testing.T) {
 }
 
 func TestProxy_LastWordsSurviveUnreadRequests(t *testing.T) {
+	eachDriver(t, lastWordsSurviveUnreadRequests)
+}
+
+func lastWordsSurviveUnreadRequests(t *testing.T, on driverName) {
 	// The server says its last words and closes although the client goes on
 	// sending: without a drain the kernel's reset would destroy them.
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
@@ -163,7 +179,7 @@ func TestProxy_LastWordsSurviveUnreadRequests(t *testing.T) {
 		_ = c.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, c)
 	})
-	_, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+	_, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
 	for range 20 {
 		c := dialLink(t, l)
 		_, _ = c.Write(make([]byte, 100<<10))
@@ -176,11 +192,15 @@ func TestProxy_LastWordsSurviveUnreadRequests(t *testing.T) {
 }
 
 func TestProxy_RefusedUpstreamIsAResetACounterAndOneLine(t *testing.T) {
+	eachDriver(t, refusedUpstreamIsAResetACounterAndOneLine)
+}
+
+func refusedUpstreamIsAResetACounterAndOneLine(t *testing.T, on driverName) {
 	ln, _ := net.Listen("tcp", "127.0.0.1:0")
 	dead := ln.Addr().String()
 	ln.Close()
 	var log logBuffer
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: dead}, func(c *Config) { c.Log = log.logger() })
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: dead}, func(c *Config) { c.Log = log.logger() })
 	for range 3 {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err == nil { // else the reset came before the dial looked
@@ -196,10 +216,14 @@ func TestProxy_RefusedUpstreamIsAResetACounterAndOneLine(t *testing.T) {
 }
 
 func TestProxy_UpstreamThatHangsHoldsNobody(t *testing.T) {
+	eachDriver(t, upstreamThatHangsHoldsNobody)
+}
+
+func upstreamThatHangsHoldsNobody(t *testing.T, on driverName) {
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c) // accepts and never answers
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
 	c := dialLink(t, l)
 	_, _ = c.Write([]byte("anyone?"))
 	soon(t, "forwarded", func() bool { return p.Counters().Bytes[wire.ToServer] == 7 })
@@ -207,7 +231,9 @@ func TestProxy_UpstreamThatHangsHoldsNobody(t *testing.T) {
 	soon(t, "both sockets closed", func() bool { return p.Counters().ConnectionsOpen == 0 })
 }
 
-func TestProxy_PeerThatNeverReadsIsBounded(t *testing.T) {
+func TestProxy_PeerThatNeverReadsIsBounded(t *testing.T) { eachDriver(t, peerThatNeverReadsIsBounded) }
+
+func peerThatNeverReadsIsBounded(t *testing.T, on driverName) {
 	release := make(chan struct{})
 	var got bytes.Buffer
 	done := make(chan struct{})
@@ -218,7 +244,7 @@ func TestProxy_PeerThatNeverReadsIsBounded(t *testing.T) {
 		close(done)
 	})
 	const limit = 3 << 20
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(2 * time.Millisecond)}, func(c *Config) { c.LineLimit = limit })
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(2 * time.Millisecond)}, func(c *Config) { c.LineLimit = limit })
 	c := dialLink(t, l)
 	const size = 64 << 20
 	sent := make(chan error, 1)
@@ -256,13 +282,17 @@ func TestProxy_PeerThatNeverReadsIsBounded(t *testing.T) {
 }
 
 func TestProxy_SilentHalfClosedConnectionEnds(t *testing.T) {
+	eachDriver(t, silentHalfClosedConnectionEnds)
+}
+
+func silentHalfClosedConnectionEnds(t *testing.T, on driverName) {
 	quit := make(chan struct{})
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c)
 		_, _ = c.Write([]byte("bye"))
 		<-quit // neither closes nor speaks
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = 2 * time.Second })
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up}, func(c *Config) { c.Linger = 2 * time.Second })
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
 	if b, err := io.ReadAll(c); string(b) != "bye" || err != nil {
@@ -273,12 +303,16 @@ func TestProxy_SilentHalfClosedConnectionEnds(t *testing.T) {
 }
 
 func TestShutdown_DeliversWhatWaitsAndClosesTheIdle(t *testing.T) {
+	eachDriver(t, deliversWhatWaitsAndClosesTheIdle)
+}
+
+func deliversWhatWaitsAndClosesTheIdle(t *testing.T, on driverName) {
 	arrived := make(chan string, 2)
 	up := server(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		b, _ := io.ReadAll(c)
 		arrived <- string(b)
 	})
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: inject.Settings{
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: inject.Settings{
 		Delay: [2]inject.Delay{{Base: 100 * time.Millisecond}}, FreeConnect: true}})
 	idle, busy := dialLink(t, l), dialLink(t, l)
 	_, _ = busy.Write([]byte("promised"))
@@ -302,8 +336,12 @@ func TestShutdown_DeliversWhatWaitsAndClosesTheIdle(t *testing.T) {
 }
 
 func TestShutdown_CutsWhatDoesNotEndAndSaysSo(t *testing.T) {
+	eachDriver(t, cutsWhatDoesNotEndAndSaysSo)
+}
+
+func cutsWhatDoesNotEndAndSaysSo(t *testing.T, on driverName) {
 	up := server(t, "tcp", "127.0.0.1:0", echo)
-	p, l := start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(time.Hour)})
+	p, l := on.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up, Delay: rtt(time.Hour)})
 	c := dialLink(t, l)
 	_, _ = c.Write([]byte("x"))
 	soon(t, "the byte waits", func() bool { return p.Counters().BytesLive == 1 })

@@ -1,0 +1,4 @@
+package proxy
+
+// hasEpoll says whether there are event loops here.
+const hasEpoll = false
