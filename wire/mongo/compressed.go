@@ -9,14 +9,32 @@ import (
 //	int32 opcode | int32 size of the body when inflated | byte compressor | bytes
 //
 // The inner message has no header of its own. Only its first maxInflate bytes
-// are read: commands come before their documents, and error replies are short.
+// are read: most drivers send a command before its documents, and error replies
+// are short.
+//
+// The Node.js driver's insertOne and updateOne, and so mongosh's, have them in the
+// command, in front of its write concern (node-mongodb-native 7.9,
+// src/operations/insert.ts: a sequence is for bulk writes). So a command that has not ended by then is read
+// again, as far as lateInflate, once: after its bytes are on their way, but before
+// anything else of its connection is looked at. That is why it isn't more, and
+// why lateRatio bounds what a client can make us do for a byte that it sends.
 const (
-	packedHead = 9
-	maxInflate = 256 << 10
-	// maxPacked of the compressed bytes are enough for that: what doesn't
-	// compress grows by less than the slack.
-	maxPacked = packedHead + maxInflate + 8<<10
+	packedHead  = 9
+	maxInflate  = 256 << 10
+	lateInflate = 4 << 20
+	lateRatio   = 64
 )
+
+// packedFor is how many compressed bytes are enough for so many inflated ones:
+// what doesn't compress grows by less than the slack.
+func packedFor(inflated int) int { return packedHead + inflated + inflated/32 }
+
+// packedSizes are what is gathered of a message that is longer, by direction:
+// the most that is of use, and less if the budget has no room for that.
+var packedSizes = [2][]int{
+	wire.ToServer: {packedFor(lateInflate), packedFor(maxInflate)},
+	wire.ToClient: {packedFor(maxInflate)},
+}
 
 // packed gathers a compressed message that straddles reads.
 type packed struct {
@@ -25,16 +43,19 @@ type packed struct {
 	refused bool
 }
 
-func (p *packed) gather(chunk []byte, size int, budget wire.Budget) {
-	size = min(size, maxPacked)
+// gather keeps chunk of a message whose body has size bytes.
+func (p *packed) gather(dir wire.Direction, chunk []byte, size int, budget wire.Budget) {
 	if p.taken == 0 && !p.refused {
-		p.refused = !take(budget, size)
-		if !p.refused {
-			p.taken = size
+		p.refused = true
+		for _, most := range packedSizes[dir] {
+			if n := min(size, most); take(budget, n) {
+				p.taken, p.refused = n, false
+				break
+			}
 		}
 	}
 	if !p.refused {
-		p.buf = append(p.buf, chunk[:min(len(chunk), size-len(p.buf))]...)
+		p.buf = append(p.buf, chunk[:min(len(chunk), p.taken-len(p.buf))]...)
 	}
 }
 
@@ -59,7 +80,7 @@ func (s *session) unpack(dir wire.Direction, f *framed, chunk []byte, last bool)
 	p := &d.packed
 	in := chunk
 	if gathering := len(p.buf) > 0 || p.refused; gathering || !last {
-		p.gather(chunk, f.length-headerLen, s.options.Inflate)
+		p.gather(dir, chunk, f.length-headerLen, s.options.Inflate)
 		in = p.buf
 	}
 	if !last {
@@ -74,8 +95,8 @@ func (s *session) unpack(dir wire.Direction, f *framed, chunk []byte, last bool)
 	}
 }
 
-// inflate reads a compressed body of which in is all, or the first maxPacked
-// bytes. It returns a reason for trouble.
+// inflate reads a compressed body of which in is all, or the start. It returns a
+// reason for trouble.
 func (s *session) inflate(dir wire.Direction, f *framed, in []byte) string {
 	if len(in) < packedHead {
 		return troubleShort
@@ -92,10 +113,29 @@ func (s *session) inflate(dir wire.Direction, f *framed, in []byte) string {
 		return troubleCompressed
 	case size < 0 || size > maxMessage-headerLen:
 		return troubleSize
-	case !take(s.options.Inflate, inflateCost):
+	}
+	reason := s.inflateTo(maxInflate, dir, f, in)
+	b := &s.decoders[dir].body
+	late := min(lateInflate, maxInflate+lateRatio*len(in), size)
+	if dir == wire.ToServer && op == opMsg && reason == "" && b.cut && !b.whole && !b.over && late > maxInflate {
+		first := *b
+		s.request.begin(s, f.call)
+		b.reset()
+		if reason = s.inflateTo(late, dir, f, in); reason == troubleBudget {
+			*b, reason = first, ""
+		}
+	}
+	return reason
+}
+
+// inflateTo inflates and reads the first limit bytes of a body.
+func (s *session) inflateTo(limit int, dir wire.Direction, f *framed, in []byte) string {
+	op, size, id := int32(le32(in)), le32(in[4:]), in[8]
+	cost := inflateCost(limit)
+	if !take(s.options.Inflate, cost) {
 		return troubleBudget
 	}
-	z := borrowInflater()
+	z := borrowInflater(limit)
 	out, reason := z.inflate(id, in[packedHead:], size, len(in) == f.length-headerLen)
 	if len(out) > 0 || reason == "" {
 		b := &s.decoders[dir].body
@@ -105,7 +145,7 @@ func (s *session) inflate(dir wire.Direction, f *framed, in []byte) string {
 	}
 	z.giveBack()
 	if s.options.Inflate != nil {
-		s.options.Inflate.Give(inflateCost)
+		s.options.Inflate.Give(cost)
 	}
 	return reason
 }

@@ -24,28 +24,84 @@ func text(n int) string {
 	return b.String()[:n]
 }
 
+// lateCommand is an insert of about n bytes whose write concern and database stand
+// behind its documents: in the command, as the Node.js driver's insertOne and
+// mongosh's have it, or behind their section.
+func lateCommand(t testing.TB, inBody bool, n int) []byte {
+	command := bson.D{{Key: "insert", Value: "c"}}
+	docs := bson.A{bson.D{{Key: "a", Value: text(n)}}, bson.D{{Key: "a", Value: 1}}}
+	if inBody {
+		command = append(command, bson.E{Key: "documents", Value: docs})
+	}
+	command = append(command, bson.E{Key: "ordered", Value: true}, bson.E{Key: "writeConcern", Value: bson.D{{Key: "w", Value: 3}}}, bson.E{Key: "$db", Value: "d"})
+	if inBody {
+		return msg(1, 0, 0, kind0(doc(t, command)))
+	}
+	return msg(1, 0, 0, kind1("documents", doc(t, docs[0].(bson.D)), doc(t, docs[1].(bson.D))), kind0(doc(t, command)))
+}
+
+// decoded is what a session says of one request, cut into pieces of step.
+func decoded(t *testing.T, m []byte, step int) (wire.Exchange, []string) {
+	t.Helper()
+	h := newHarness(t, wire.Options{})
+	h.cuts(wire.ToServer, m, func() int { return step })
+	return h.end()[0], h.troubles
+}
+
 func TestCompressed_BigInsertIsReadToItsCommand(t *testing.T) {
 	docs := kind1("documents", doc(t, bson.D{{Key: "a", Value: text(900_000)}}), doc(t, bson.D{{Key: "a", Value: 1}}))
 	first := kind0(doc(t, bson.D{{Key: "insert", Value: "c"}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: 3}}}, {Key: "$db", Value: "d"}}))
 	for _, id := range allCompressors {
 		for _, step := range []int{1 << 24, 16 << 10} {
-			h := newHarness(t, wire.Options{})
-			h.cuts(wire.ToServer, compress(t, id, msg(1, 0, 0, first, docs)), func() int { return step })
-			x := h.end()[0]
-			if x.Operation != "insert" || x.Mongo.WriteConcern.W != "3" || x.Database != "d" || len(h.troubles) > 0 {
-				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), h.troubles)
+			x, troubles := decoded(t, compress(t, id, msg(1, 0, 0, first, docs)), step)
+			if x.Operation != "insert" || x.Mongo.WriteConcern.W != "3" || x.Database != "d" || len(troubles) > 0 {
+				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
 			}
 			if x.Batch != 0 {
 				t.Errorf("%s: batch %d though its documents were not all seen", compressorName(id), x.Batch)
 			}
-			// The command behind the documents is behind the cut.
-			h = newHarness(t, wire.Options{})
-			h.cuts(wire.ToServer, compress(t, id, msg(1, 0, 0, docs, first)), func() int { return step })
-			x = h.end()[0]
-			if x.Operation != "OP_COMPRESSED" || !slices.Equal(h.troubles, []string{troubleCut}) || x.Compressor != compressorName(id) {
-				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), h.troubles)
+		}
+	}
+}
+
+// A command that goes on behind the first 256 KiB is read as far as 4 MiB.
+func TestCompressed_ConcernBehindTheDocuments(t *testing.T) {
+	for _, inBody := range []bool{true, false} {
+		m := lateCommand(t, inBody, 4_100_000)
+		for _, id := range allCompressors {
+			for _, step := range []int{1 << 24, 16 << 10} {
+				x, troubles := decoded(t, compress(t, id, m), step)
+				if x.Operation != "insert" || x.Mongo.WriteConcern.W != "3" || x.Mongo.WriteConcern.Source != "command" ||
+					x.Database != "d" || x.Batch != 2 || len(troubles) > 0 {
+					t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
+				}
 			}
 		}
+	}
+}
+
+// Behind that nobody knows what it waits for, and it isn't said to be the
+// server's default.
+func TestCompressed_ConcernBehindTheCut(t *testing.T) {
+	for _, id := range allCompressors {
+		for _, step := range []int{1 << 24, 16 << 10} {
+			x, troubles := decoded(t, compress(t, id, lateCommand(t, true, 4_200_000)), step)
+			if x.Operation != "insert" || !x.Write || x.Mongo.WriteConcern.Source != "unknown" || x.Mongo.WriteConcern.Label() != "unknown" ||
+				x.Batch != 0 || !slices.Equal(troubles, []string{troubleCut}) {
+				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
+			}
+			x, troubles = decoded(t, compress(t, id, lateCommand(t, false, 4_200_000)), step)
+			if x.Operation != "OP_COMPRESSED" || x.Compressor != compressorName(id) || !slices.Equal(troubles, []string{troubleCut}) {
+				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
+			}
+		}
+	}
+	// A few bytes that stand for many are not worth the time.
+	zeros := bson.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: bson.A{bson.D{{Key: "a", Value: make([]byte, 2<<20)}}}},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: 3}}}, {Key: "$db", Value: "d"}}
+	x, troubles := decoded(t, compress(t, packedZlib, msg(1, 0, 0, kind0(doc(t, zeros)))), 1<<24)
+	if x.Mongo.WriteConcern.Source != "unknown" || !slices.Equal(troubles, []string{troubleCut}) {
+		t.Errorf("zeros: %s, %v", said(x), troubles)
 	}
 }
 
@@ -118,25 +174,34 @@ func (b *budget) Take(n int) bool {
 func (b *budget) Give(n int) { b.left += n; b.out -= n }
 
 func TestCompressed_StaysWithinTheBudget(t *testing.T) {
-	big := compress(t, packedZlib, msg(1, 0, 0, kind0(doc(t, bson.D{{Key: "insert", Value: "c"}, {Key: "x", Value: text(2_000_000)}}))))
+	late := compress(t, packedZlib, lateCommand(t, true, 2_000_000))
+	all, some := inflateCost(lateInflate)+len(late), inflateCost(maxInflate)+len(late)
 	for _, c := range []struct {
-		left, step int
-		want       string
-	}{{0, 1 << 30, troubleBudget}, {0, 1000, troubleBudget}, {16 << 20, 1 << 30, troubleCut}, {16 << 20, 1000, troubleCut}} {
+		left, step, most int
+		want             []string
+	}{
+		{0, 1 << 30, 0, []string{troubleBudget}}, {0, 1000, 0, []string{troubleBudget}},
+		// Room for the first bytes only.
+		{some, 1 << 30, some, []string{troubleCut}}, {some, 1000, some, []string{troubleCut}},
+		{all, 1 << 30, all, nil}, {all, 1000, all, nil},
+	} {
 		b := &budget{left: c.left}
 		h := newHarness(t, wire.Options{Inflate: b})
-		h.cuts(wire.ToServer, big, func() int { return c.step })
+		h.cuts(wire.ToServer, late, func() int { return c.step })
 		h.feed(wire.ToServer, insert(t, 2))
-		if b.out != 0 || b.most > 4<<20 {
-			t.Errorf("%d bytes taken and not given back, %d at most", b.out, b.most)
+		if b.out != 0 || b.most > c.most {
+			t.Errorf("budget %d: %d bytes taken and not given back, %d at most, want %d", c.left, b.out, b.most, c.most)
 		}
-		h.feed(wire.ToServer, big[:5000])
+		h.feed(wire.ToServer, late[:5000])
 		all := h.end()
 		if b.out != 0 {
 			t.Errorf("%d bytes not given back at the end", b.out)
 		}
-		if len(all) != 3 || all[1].Operation != "insert" || !slices.Equal(h.troubles, []string{c.want}) {
+		if len(all) != 3 || all[1].Operation != "insert" || !slices.Equal(h.troubles, c.want) {
 			t.Errorf("budget %d: %d exchanges, %v", c.left, len(all), h.troubles)
+		}
+		if source := all[0].Mongo.WriteConcern.Source; len(c.want) == 0 && source != "command" || c.left == some && source != "unknown" {
+			t.Errorf("budget %d: the concern is %s", c.left, source)
 		}
 	}
 }
