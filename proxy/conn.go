@@ -20,10 +20,17 @@ import (
 // sockets for good.
 type conn struct {
 	link    *Link
+	route   *route          // the link's, when the connection began
 	ctx     context.Context // ends when the connection is torn down
 	cancel  context.CancelFunc
 	ordinal uint64
-	sources [2]*inject.Source
+	draws   [2]*inject.Source
+
+	// source is whose connection this is, and basis how that is known. They
+	// change once at most, while basis is unknown: see tell.
+	source atomic.Pointer[source]
+	basis  string
+	from   net.Addr // the client's address
 
 	// over is closed when the driver is to stop.
 	over     chan struct{}
@@ -34,6 +41,7 @@ type conn struct {
 	mu      sync.Mutex
 	pump    *pump.Conn
 	driver  driver
+	info    *trace.Conn
 	stopped bool // from now on what the sockets do is the stop's business
 	unread  bool // the session reads nothing any more, and that was said
 	seen
@@ -48,15 +56,18 @@ type conn struct {
 func (l *Link) serve(nc net.Conn) {
 	p := l.proxy
 	accepted := p.clock.now()
-	c := &conn{link: l, ordinal: p.ordinal.Add(1), over: make(chan struct{})}
+	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), from: nc.RemoteAddr()}
+	c.source.Store(c.route.base)
+	c.basis = c.route.basis()
+	c.tell(c.route.sources.at(c.from), basisAddress)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if !p.add(c) {
 		nc.Close()
 		p.running.Done()
 		return
 	}
-	for d := range c.sources {
-		c.sources[d] = inject.NewSource(p.config.Seed, l.config.Name, c.ordinal, wire.Direction(d))
+	for d := range c.draws {
+		c.draws[d] = inject.NewSource(p.config.Seed, l.name, c.ordinal, wire.Direction(d))
 	}
 	e, err := c.establish(nc, accepted)
 	if err != nil {
@@ -87,7 +98,7 @@ func (c *conn) refuse(nc net.Conn, err error) {
 		return
 	}
 	c.link.rare.dialFailed.Add(1)
-	c.link.say(noticeDial, "cannot reach the upstream", "upstream", c.link.config.Upstream, "error", err)
+	c.link.say(noticeDial, "cannot reach the upstream", "upstream", c.route.config.Upstream, "error", err)
 }
 
 // say logs something at warning level the first time it happens on the link,
@@ -102,16 +113,21 @@ func (l *Link) say(notice int, msg string, args ...any) {
 // begin makes the pump of an established connection and starts a driver.
 func (c *conn) begin(e *established) {
 	p := c.link.proxy
-	session, _ := NewSession(e.protocol, wire.Options{ // the protocol was checked with the link
+	options := wire.Options{
 		Text: p.config.Text, Inflate: p.inflate, Trouble: c.link.rare.trouble, ChannelBinding: c.unbound(e),
-	})
-	session.Open().Emit = c.emitTo(c.describe(e))
+	}
+	if c.basis == basisUnknown {
+		options.Member = c.named
+	}
+	session, _ := NewSession(e.protocol, options) // the protocol was checked with the link
+	c.info = c.describe(e)
+	session.Open().Emit = c.emit
 	if p.config.Tracer != nil {
 		session.Open().Spare = p.config.Tracer.Spare
 	}
 	pc := pump.New(pump.Config{
-		Session: session, Sources: c.sources, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
-		Pipes: c.link.bookers(),
+		Session: session, Sources: c.draws, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
+		Pipes: c.bookers(),
 	})
 	d, start := c.newDriver(e)
 	c.mu.Lock()
@@ -124,26 +140,24 @@ func (c *conn) begin(e *established) {
 	start()
 }
 
-// emitTo passes finished exchanges on to the tracer.
-func (c *conn) emitTo(info *trace.Conn) func(*wire.Exchange) bool {
+// emit passes a finished exchange on to the tracer.
+func (c *conn) emit(x *wire.Exchange) bool {
 	p := c.link.proxy
-	return func(x *wire.Exchange) bool {
-		c.saw(x)
-		if p.config.Tracer == nil || !x.Write && !p.config.Reads {
-			return false
-		}
-		return p.config.Tracer.Offer(x, info)
+	c.saw(x)
+	if p.config.Tracer == nil || !x.Write && !p.config.Reads {
+		return false
 	}
+	return p.config.Tracer.Offer(x, c.info)
 }
 
 func (c *conn) describe(e *established) *trace.Conn {
-	l := c.link
+	r := c.route
 	info := &trace.Conn{
-		Link: l.config.Name, From: l.config.From, To: l.config.To,
-		ClientAddr: e.client.RemoteAddr().String(),
-		ServerHost: l.upstream.host, ServerPort: l.upstream.port,
+		Link: c.link.name, From: c.source.Load().name, FromBasis: c.basis, To: r.config.To,
+		ClientAddr: c.from.String(),
+		ServerHost: r.upstream.host, ServerPort: r.upstream.port,
 		PeerAddr: e.server.RemoteAddr().String(),
-		Epoch:    l.proxy.clock.start,
+		Epoch:    c.link.proxy.clock.start,
 	}
 	if _, port, err := net.SplitHostPort(e.server.LocalAddr().String()); err == nil {
 		info.UpstreamPort, _ = strconv.Atoi(port)
@@ -248,7 +262,7 @@ func (e *dialError) Unwrap() error { return e.err }
 func (c *conn) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.link.proxy.config.DialTimeout)
 	defer cancel()
-	nc, err := c.link.proxy.dial(ctx, c.link.upstream.network, c.link.upstream.value)
+	nc, err := c.link.proxy.dial(ctx, c.route.upstream.network, c.route.upstream.value)
 	if err != nil {
 		return nil, &dialError{err}
 	}
@@ -268,7 +282,7 @@ type established struct {
 // number of round trips and one way, those of a server that speaks first
 // another way later.
 func (c *conn) connectCost(from wire.Stamp, rounds int) (at [2]wire.Stamp) {
-	set := c.link.settings.Load()
+	set := c.settings()
 	if set.FreeConnect {
 		return at
 	}

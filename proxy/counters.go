@@ -60,7 +60,8 @@ func (p *Proxy) Counters() trace.Counters {
 	p.mu.Unlock()
 	for i, l := range links {
 		n := &s.Links[i]
-		n.Link, n.From, n.To = l.Name(), l.config.From, l.config.To
+		c := l.Config()
+		n.Link, n.From, n.To = l.name, c.From, c.To
 		l.rare.addTo(n)
 		s.Add(n)
 	}

@@ -67,7 +67,7 @@ func (c *conn) forward(dir wire.Direction, b []byte, dst taker) (o outcome) {
 	p := c.link.proxy
 	now := p.clock.now()
 	c.mu.Lock()
-	r := c.pump.Read(dir, b, now, c.link.settings.Load())
+	r := c.pump.Read(dir, b, now, c.settings())
 	c.mu.Unlock()
 
 	var n int
@@ -130,7 +130,7 @@ func (c *conn) readEnd(dir wire.Direction, err error) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pump.ReadEnd(dir, end, c.link.proxy.clock.now(), c.link.settings.Load())
+	c.pump.ReadEnd(dir, end, c.link.proxy.clock.now(), c.settings())
 	return !c.ended[dir]
 }
 

@@ -29,11 +29,15 @@ func bubble(t *testing.T, lc LinkConfig, serve func(net.Conn)) (client net.Conn,
 		go serve(far)
 		return near, nil
 	}
-	l := &Link{config: lc, proxy: p}
-	l.settings.Store(&lc.Delay)
-	if l.tls, err = newTLSLink(lc.TLS, address{}); err != nil {
+	if lc.Upstream == "" {
+		lc.Upstream = "in-memory:1"
+	}
+	r, err := newRoute(lc)
+	if err != nil {
 		t.Fatal(err)
 	}
+	l := &Link{name: lc.Name, proxy: p}
+	l.route.Store(r)
 	client, accepted := net.Pipe()
 	p.running.Add(1)
 	go l.serve(accepted)

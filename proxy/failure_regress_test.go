@@ -147,13 +147,10 @@ func TestFailure_StopIsNotUndoneByALinger(t *testing.T) {
 		}
 		return &lateDeadline{TCPConn: nc.(*net.TCPConn), entered: entered, past: make(chan struct{})}, nil
 	}
-	l, err := p.newLink(LinkConfig{Listen: "127.0.0.1:0", Protocol: wire.TCP, Upstream: up})
-	if err != nil {
+	if err := p.Reload([]LinkConfig{{Listen: "127.0.0.1:0", Protocol: wire.TCP, Upstream: up}}); err != nil {
 		t.Fatal(err)
 	}
-	p.links = append(p.links, l)
-	p.running.Add(1)
-	go l.accept()
+	l := p.Links()[0]
 	c := dialLink(t, l)
 	_ = c.(*net.TCPConn).CloseWrite()
 	soon(t, "the half-close is passed on", func() bool {

@@ -10,23 +10,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/trace"
-	"github.com/wirewait/wirewait/wire"
 )
 
-// Link is one listener and the upstream that it leads to. Its methods are safe
-// for concurrent use.
+// Link is one listener and the upstream that it leads to. It stays the same
+// through reloads, as long as there is one of its name. Its methods are safe for
+// concurrent use.
 type Link struct {
-	config   LinkConfig
+	name     string
 	proxy    *Proxy
-	listener net.Listener
-	upstream address
-	tls      tlsLink
-	settings atomic.Pointer[inject.Settings]
-	pipes    Pipes // if the configuration has no others
+	route    atomic.Pointer[route]
+	listener atomic.Pointer[listener]
 	rare     rare
 	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
 
@@ -44,87 +40,31 @@ const (
 	numNotices
 )
 
-func (p *Proxy) newLink(c LinkConfig) (*Link, error) {
-	if c.Name == "" {
-		c.Name = c.Listen
-	}
-	if p.Link(c.Name) != nil {
-		return nil, fmt.Errorf("link %s: the name is taken: give each link its own", c.Name)
-	}
-	if _, err := NewSession(c.Protocol, wire.Options{}); err != nil {
-		return nil, fmt.Errorf("link %s: %w", c.Name, err)
-	}
-	if err := c.Delay.Check(); err != nil {
-		return nil, fmt.Errorf("link %s: %w", c.Name, err)
-	}
-	l := &Link{config: c, proxy: p}
-	l.settings.Store(&c.Delay)
-	var err error
-	if l.upstream, err = parseAddress(c.Upstream); err != nil {
-		return nil, fmt.Errorf("link %s: upstream: %w", c.Name, err)
-	}
-	if l.tls, err = newTLSLink(c.TLS, l.upstream); err != nil {
-		return nil, fmt.Errorf("link %s: %w", c.Name, err)
-	}
-	listen, err := parseAddress(c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("link %s: listen: %w", c.Name, err)
-	}
-	if l.listener, err = listen.listen(); err != nil {
-		return nil, fmt.Errorf("link %s: %w", c.Name, err)
-	}
-	return l, nil
-}
-
 // Name is the link's name.
-func (l *Link) Name() string { return l.config.Name }
+func (l *Link) Name() string { return l.name }
 
 // Addr is where the link listens.
-func (l *Link) Addr() net.Addr { return l.listener.Addr() }
+func (l *Link) Addr() net.Addr { return l.listener.Load().Addr() }
+
+// Config is what the link was started with, or what the last reload made of it.
+// SetDelay doesn't change it.
+func (l *Link) Config() LinkConfig { return l.route.Load().config }
 
 // Upstream is where the link leads to, as configured.
-func (l *Link) Upstream() string { return l.config.Upstream }
+func (l *Link) Upstream() string { return l.Config().Upstream }
 
-// Delay is what the link adds at present.
-func (l *Link) Delay() inject.Settings { return *l.settings.Load() }
+// Delay is what the link adds at present: where several dial it, to connections
+// that nothing tells.
+func (l *Link) Delay() inject.Settings { return *l.route.Load().base.settings.Load() }
 
-// SetDelay changes what the link adds, from the next read on, on connections
-// that exist as well. Bytes that already wait keep their due times, and none
-// overtakes another.
-func (l *Link) SetDelay(s inject.Settings) { l.settings.Store(&s) }
-
-// accept serves the listener until it is closed.
-func (l *Link) accept() {
-	defer l.proxy.running.Done()
-	var pause time.Duration
-	var lastSaid time.Time
-	for {
-		nc, err := l.listener.Accept()
-		if err == nil {
-			pause = 0
-			l.proxy.running.Add(1)
-			go l.serve(nc)
-			continue
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		// Out of descriptors, or the peer is gone already: neither ends a
-		// listener. Descriptors come back as connections end.
-		l.rare.acceptFails.Add(1)
-		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		if time.Since(lastSaid) > 10*time.Second {
-			lastSaid = time.Now()
-			hint := ""
-			if outOfFiles(err) {
-				hint = "raise the limit of open files (ulimit -n): each connection takes two"
-			}
-			l.proxy.log.Warn("cannot accept", "link", l.Name(), "error", err, "hint", hint)
-		}
-		select {
-		case <-time.After(pause):
-		case <-l.proxy.stopping:
-		}
+// SetDelay changes what the link adds, whoever dials, from the next read on, on
+// connections that exist as well. Bytes that already wait keep their due times,
+// and none overtakes another. A reload sets what its configuration says.
+func (l *Link) SetDelay(s inject.Settings) {
+	r := l.route.Load()
+	r.base.settings.Store(&s)
+	for _, one := range r.sources.all {
+		one.settings.Store(&s)
 	}
 }
 

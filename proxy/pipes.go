@@ -52,14 +52,37 @@ func (p *pipe) Free() wire.Stamp {
 	return p.Pipe.Free()
 }
 
-// bookers are the pipes that the link's connections share.
-func (l *Link) bookers() (b [2]inject.Booker) {
-	pipes := l.config.Pipes
-	if pipes == nil {
-		pipes = &l.pipes
+// root is what the pipes are a view of, and whether they are its reverse.
+func (p *Pipes) root() (*Pipes, bool) {
+	if p.forward != nil {
+		return p.forward, true
 	}
-	for d := range b {
-		b[d] = pipes.booker(wire.Direction(d))
+	return p, false
+}
+
+// keepPipes has links that share pipes go on sharing those of the connections
+// that exist: every configuration comes with pipes of its own.
+func (r *reload) keepPipes() {
+	kept := map[*Pipes]*Pipes{}
+	r.eachPair(func(now, then *source) {
+		root, flipped := now.pipes.root()
+		if kept[root] == nil {
+			kept[root] = then.pipes.flip(flipped)
+		}
+	})
+	for _, n := range r.plans {
+		for _, s := range append([]*source{n.route.base}, n.route.sources.all...) {
+			root, flipped := s.pipes.root()
+			if pipes := kept[root]; pipes != nil {
+				s.pipes = pipes.flip(flipped)
+			}
+		}
 	}
-	return b
+}
+
+func (p *Pipes) flip(flip bool) *Pipes {
+	if flip {
+		return p.Reversed()
+	}
+	return p
 }

@@ -16,7 +16,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -73,6 +72,9 @@ type LinkConfig struct {
 	// Pipes are what the link's bandwidth is shared in, with the connections of
 	// all other links that have the same ones; nil: with its own only.
 	Pipes *Pipes
+	// Sources are those who dial the link, where that is more than From. Delay
+	// and Pipes are then for the connections that nothing tells.
+	Sources []Source
 }
 
 // inflateLimit bounds decompression over all connections.
@@ -86,7 +88,6 @@ type Proxy struct {
 	alarm   alarm
 	lines   *budget
 	inflate *budget
-	links   []*Link
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// stopping is closed when a graceful stop begins, and stopped when what is
@@ -96,7 +97,10 @@ type Proxy struct {
 	running           sync.WaitGroup // accept loops and connections
 	ordinal           atomic.Uint64  // of connections
 
+	reloading sync.Mutex
+
 	mu    sync.Mutex
+	links []*Link
 	conns map[*conn]struct{}
 }
 
@@ -108,25 +112,9 @@ func Start(ctx context.Context, c Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	for _, lc := range c.Links {
-		l, err := p.newLink(lc)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		p.links = append(p.links, l)
-	}
-	if len(errs) > 0 {
-		for _, l := range p.links {
-			l.listener.Close()
-		}
+	if err := p.Reload(c.Links); err != nil {
 		p.alarm.close()
-		return nil, errors.Join(errs...)
-	}
-	for _, l := range p.links {
-		p.running.Add(1)
-		go l.accept()
+		return nil, err
 	}
 	context.AfterFunc(ctx, func() {
 		done, cancel := context.WithCancel(context.Background())
@@ -167,13 +155,18 @@ func newProxy(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Links are the proxy's links in the order of the configuration.
-func (p *Proxy) Links() []*Link { return p.links }
+// Links are the proxy's links in the order of the configuration. Nobody changes
+// the slice: a reload makes another.
+func (p *Proxy) Links() []*Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.links
+}
 
 // Link is the one of that name, or nil.
 func (p *Proxy) Link(name string) *Link {
-	for _, l := range p.links {
-		if l.config.Name == name {
+	for _, l := range p.Links() {
+		if l.name == name {
 			return l
 		}
 	}
@@ -186,10 +179,10 @@ func (p *Proxy) Link(name string) *Link {
 // many connections that were.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.stopOnce.Do(func() { close(p.stopping) })
-	for _, l := range p.links {
-		l.listener.Close()
-	}
 	p.mu.Lock()
+	for _, l := range p.links {
+		l.listener.Load().Close()
+	}
 	for c := range p.conns {
 		c.stopIfQuiet()
 	}

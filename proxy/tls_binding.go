@@ -34,9 +34,9 @@ func (c *conn) unbound(e *established) func() {
 		}
 		return nil
 	}
-	ours := c.link.tls.client.Certificates[0].Certificate[0]
+	ours := c.route.tls.client.Certificates[0].Certificate[0]
 	if bytes.Equal(ours, server.ConnectionState().PeerCertificates[0].Raw) {
 		return nil
 	}
-	return func() { c.link.say(noticeBinding, boundElsewhere, "upstream", c.link.config.Upstream) }
+	return func() { c.link.say(noticeBinding, boundElsewhere, "upstream", c.route.config.Upstream) }
 }

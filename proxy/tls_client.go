@@ -30,8 +30,8 @@ var (
 // establish makes the connection to the upstream and settles, on both legs,
 // what is encrypted.
 func (c *conn) establish(nc net.Conn, accepted wire.Stamp) (*established, error) {
-	l := c.link
-	e := &established{client: nc, protocol: l.config.Protocol, notBefore: c.connectCost(accepted, 1)}
+	r := c.route
+	e := &established{client: nc, protocol: r.config.Protocol, notBefore: c.connectCost(accepted, 1)}
 	var err error
 	if e.server, err = c.dial(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (c *conn) establish(nc net.Conn, accepted wire.Stamp) (*established, error)
 		e.server.Close()
 		return nil, &tlsError{"client", err}
 	}
-	if l.tls.upstream == nil {
+	if r.tls.upstream == nil {
 		return e, nil
 	}
 	if err = c.encryptUpstream(e); err != nil {
@@ -53,7 +53,7 @@ func (c *conn) establish(nc net.Conn, accepted wire.Stamp) (*established, error)
 // settleClient settles what is encrypted between the client and us. Nothing is
 // read from the client where nothing depends on what it sends.
 func (c *conn) settleClient(e *established, accepted wire.Stamp) error {
-	t := &c.link.tls
+	t := &c.route.tls
 	switch {
 	case e.protocol == wire.TCP && t.client != nil:
 		return c.handshake(e, c.connected(accepted))
@@ -69,7 +69,7 @@ func (c *conn) settleClient(e *established, accepted wire.Stamp) error {
 // leaves in e.prefix what the server is to see. Answers take the time that they
 // would over the link.
 func (c *conn) greet(e *established, accepted wire.Stamp) error {
-	t, nc := &c.link.tls, e.client
+	t, nc := &c.route.tls, e.client
 	defer context.AfterFunc(c.ctx, func() { nc.Close() })()
 	for {
 		var err error
@@ -120,7 +120,7 @@ func beginsTLS(e *established) (bool, error) {
 // connected is when a client that began to connect when it was accepted is
 // connected: TLS that begins at once has connecting still to be paid for.
 func (c *conn) connected(accepted wire.Stamp) wire.Stamp {
-	return max(accepted.Add(c.link.settings.Load().RTT()), c.link.proxy.clock.now())
+	return max(accepted.Add(c.settings().RTT()), c.link.proxy.clock.now())
 }
 
 // plainCancel lets PostgreSQL's cancel requests pass where TLS is a duty: libpq
@@ -141,7 +141,7 @@ func (c *conn) plainCancel(e *established) error {
 // detectEarly reads as much as detection needs where the upstream leg depends
 // on the protocol.
 func (c *conn) detectEarly(e *established) error {
-	if c.link.tls.upstream == nil {
+	if c.route.tls.upstream == nil {
 		return nil
 	}
 	for e.protocol == "" {
@@ -198,10 +198,10 @@ func readHead(r io.Reader) ([]byte, error) {
 
 // answer answers a request for encryption, no sooner than the server could have.
 func (c *conn) answer(e *established, reply byte) error {
-	clock, set := c.link.proxy.clock, c.link.settings.Load()
-	there := clock.now().Add(set.Delay[wire.ToServer].Draw(c.sources[wire.ToServer]))
+	clock, set := c.link.proxy.clock, c.settings()
+	there := clock.now().Add(set.Delay[wire.ToServer].Draw(c.draws[wire.ToServer]))
 	there = max(there, e.notBefore[wire.ToServer])
-	back := there.Add(set.Delay[wire.ToClient].Draw(c.sources[wire.ToClient]))
+	back := there.Add(set.Delay[wire.ToClient].Draw(c.draws[wire.ToClient]))
 	if back > clock.now() {
 		c.link.proxy.alarm.wait(back, nil, c.over)
 	}
@@ -214,11 +214,12 @@ func (c *conn) answer(e *established, reply byte) error {
 // trip, which the first bytes after it are made to pay.
 func (c *conn) handshake(e *established, from wire.Stamp) error {
 	p := &prefixed{Conn: e.client, head: e.prefix, handshaking: true}
-	tc := tls.Server(p, c.link.tls.client)
+	tc := tls.Server(p, c.route.tls.client)
 	if err := c.shakeHands(tc); err != nil {
 		return explainClient(p.alert(err))
 	}
 	p.handshaking = false
+	c.tellByCertificate(tc.ConnectionState())
 	e.client, e.prefix, e.notBefore = tc, nil, c.connectCost(from, 1)
 	if e.protocol == "" && tc.ConnectionState().NegotiatedProtocol == alpn {
 		e.protocol = wire.Postgres

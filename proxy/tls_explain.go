@@ -32,7 +32,7 @@ func (c *conn) sayTLS(err error, client net.Addr) {
 	}
 	var t *tlsError
 	if errors.As(err, &t) && t.leg == "upstream" {
-		c.link.say(noticeTLSUpstream, "no TLS with the upstream", "upstream", c.link.config.Upstream, "error", err)
+		c.link.say(noticeTLSUpstream, "no TLS with the upstream", "upstream", c.route.config.Upstream, "error", err)
 		return
 	}
 	c.link.say(noticeTLSClient, "a client was refused", "client", client, "error", err)

@@ -19,7 +19,7 @@ var (
 
 // encryptUpstream begins TLS with the server, in the way of its protocol.
 func (c *conn) encryptUpstream(e *established) error {
-	t := &c.link.tls
+	t := &c.route.tls
 	if t.prefer && e.protocol != wire.Postgres {
 		return &tlsError{"upstream", errPrefer}
 	}
@@ -44,7 +44,7 @@ func (c *conn) encryptUpstream(e *established) error {
 
 // startTLS leaves e.server encrypted, or says why it is not.
 func (c *conn) startTLS(e *established) error {
-	t, nc := &c.link.tls, e.server
+	t, nc := &c.route.tls, e.server
 	defer context.AfterFunc(c.ctx, func() { nc.Close() })()
 	config := t.upstream
 	if e.protocol == wire.Postgres {

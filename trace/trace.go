@@ -28,6 +28,9 @@ import (
 type Conn struct {
 	// Link is the link's name; From and To are its ends (a site or a member).
 	Link, From, To string
+	// FromBasis is how From is known: "link", "address", "proxy_header",
+	// "certificate", "host_info", "heartbeat" or "unknown". Empty with From.
+	FromBasis string
 	// ClientAddr is the client's host:port; "" or the path for a unix socket.
 	ClientAddr string
 	// ServerHost and ServerPort are the upstream as configured. For a unix

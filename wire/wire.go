@@ -170,6 +170,10 @@ type Options struct {
 	// bound to its TLS channel (SCRAM-SHA-256-PLUS); nil: nobody asks. It must
 	// not call back into the session.
 	ChannelBinding func()
+	// Member is called when a MongoDB client says which member of its set it is:
+	// host and port, from its first message ("host_info") or from a heartbeat
+	// ("heartbeat"); nil: nobody asks. It must not call back into the session.
+	Member func(name, basis string)
 	// Ledger holds each PostgreSQL exchange back until the next one has begun, so
 	// that what comes between (a driver that prepares, a bare Sync) is counted
 	// to it: for captures, where nobody waits.
