@@ -126,15 +126,22 @@ type WriteConcern struct {
 	J string
 	// WTimeout is zero if not stated.
 	WTimeout time.Duration
-	// Source is "command", "transaction", or "assumed" if none was stated.
+	// Source is "command", "transaction", "assumed" if none was stated, or
+	// UnknownConcern.
 	Source string
 }
 
+// UnknownConcern is the Source of a write whose command could not be read to
+// its end (compressed and too large, or malformed): it may have stated one.
+const UnknownConcern = "unknown"
+
 // Label is the write concern in one word or two, for tables and metrics:
-// "majority", "w:1", "w:1 j", "w:tag", "default".
+// "majority", "w:1", "w:1 j", "w:tag", "default", "unknown".
 func (w WriteConcern) Label() string {
 	s := w.W
 	switch {
+	case w.Source == UnknownConcern:
+		return UnknownConcern
 	case s == "" && w.J == "":
 		return "default"
 	case s == "":

@@ -63,7 +63,7 @@ func knownOperations() map[string]bool {
 const inTransaction = "in_transaction"
 
 // concernLabel is what a write waited for: MongoDB's w (majority, 0 to 3, n for
-// more, tag, default if none was sent), PostgreSQL's commit level, or
+// more, tag, default if none was sent), PostgreSQL's commit level, unknown, or
 // in_transaction. Empty for reads.
 func concernLabel(f *trace.Finished) string {
 	switch {
@@ -71,6 +71,8 @@ func concernLabel(f *trace.Finished) string {
 		return ""
 	case f.Deferred():
 		return inTransaction
+	case f.Mongo.WriteConcern.Source == wire.UnknownConcern:
+		return wire.UnknownConcern
 	case f.Protocol == wire.MongoDB:
 		return wLabel(f.Mongo.WriteConcern.W)
 	}

@@ -104,3 +104,19 @@ func BenchmarkFrameAndDecodeCompressed(b *testing.B) {
 		})
 	}
 }
+
+// The longest that a message of ours keeps the rest of its connection waiting.
+func BenchmarkDecodeLateConcern(b *testing.B) {
+	for _, id := range allCompressors {
+		b.Run(compressorName(id), func(b *testing.B) {
+			request := compress(b, id, lateCommand(b, true, 4_100_000))
+			l := newLoop()
+			b.ReportAllocs()
+			b.SetBytes(4_100_000)
+			for b.Loop() {
+				l.step(wire.ToServer, request)
+				l.step(wire.ToClient, okReply(b, 2, 1))
+			}
+		})
+	}
+}

@@ -16,7 +16,7 @@ func (r *request) end(b *body) {
 		x.Batch = r.batch
 	}
 	r.judge()
-	r.source()
+	r.source(b)
 	r.introduce()
 	if r.call.plain && r.call.replied {
 		r.call.plainReply()
@@ -41,8 +41,9 @@ func isLegacyWrite(operation string) bool {
 }
 
 // source says where a write's concern comes from. Inside a transaction no
-// write has one: they wait with the commit.
-func (r *request) source() {
+// write has one: they wait with the commit. Of a command that was not read to its
+// end nobody knows.
+func (r *request) source(b *body) {
 	wc := &r.x.Mongo.WriteConcern
 	ends := r.x.Operation == "commitTransaction" || r.x.Operation == "abortTransaction"
 	switch {
@@ -50,6 +51,8 @@ func (r *request) source() {
 		wc.Source = "transaction"
 	case r.concern:
 		wc.Source = "command"
+	case r.x.Write && !b.whole && !isLegacyWrite(r.x.Operation):
+		wc.Source = wire.UnknownConcern
 	case r.x.Write:
 		wc.Source = "assumed"
 	}
