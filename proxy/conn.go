@@ -28,9 +28,10 @@ type conn struct {
 
 	// source is whose connection this is, and basis how that is known. They
 	// change once at most, while basis is unknown: see tell.
-	source atomic.Pointer[source]
-	basis  string
-	from   net.Addr // the client's address
+	source   atomic.Pointer[source]
+	basis    string
+	from     net.Addr // the client's address
+	accepted wire.Stamp
 
 	// over is closed when the driver is to stop.
 	over     chan struct{}
@@ -56,7 +57,7 @@ type conn struct {
 func (l *Link) serve(nc net.Conn) {
 	p := l.proxy
 	accepted := p.clock.now()
-	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), from: nc.RemoteAddr()}
+	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), from: nc.RemoteAddr(), accepted: accepted}
 	c.source.Store(c.route.base)
 	c.basis = c.route.basis()
 	c.tell(c.route.sources.at(c.from), basisAddress)

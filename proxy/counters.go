@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -40,19 +41,21 @@ func (p *Proxy) Counters() trace.Counters {
 	if p.config.Tracer != nil {
 		s.Dropped = p.config.Tracer.Dropped()
 	}
-	links := p.Links()
-	s.Links = make([]trace.LinkCounters, len(links))
-	index := make(map[*Link]*trace.LinkCounters, len(links))
+	links := slices.Clone(p.Links())
+	index := make(map[*Link]int, len(links))
 	p.mu.Lock()
 	for i, l := range links {
-		s.Links[i] = l.past
-		index[l] = &s.Links[i]
+		s.Links = append(s.Links, l.past)
+		index[l] = i
 	}
 	for c := range p.conns {
-		n := index[c.link]
-		if n == nil { // of a link that is gone
-			n = &trace.LinkCounters{}
+		i, there := index[c.link]
+		if !there { // it's gone, and its connections go on
+			i = len(links)
+			links, s.Links = append(links, c.link), append(s.Links, c.link.past)
+			index[c.link] = i
 		}
+		n := &s.Links[i]
 		n.ConnectionsOpen++
 		n.ConnectionsTotal++
 		c.addTo(n)
