@@ -49,6 +49,11 @@ type Exchange struct {
 	// Sides are indexed by Direction: the request is Sides[ToServer].
 	Sides [2]Side
 
+	// Faults are what rules did to it, in their order; nil: nothing.
+	Faults []Fault
+	// Extra is what rules delay it by, by Direction, on top of the link's delay.
+	Extra [2]time.Duration
+
 	Mongo    MongoFields
 	Postgres PostgresFields
 

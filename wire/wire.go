@@ -104,6 +104,9 @@ type Piece struct {
 	Draw bool
 	// Urgent bytes take neither delay nor connect cost (a CancelRequest).
 	Urgent bool
+	// Remove: the message answers what Inspector.Refuse put in. The client must
+	// not see it.
+	Remove bool
 	// Opaque bytes are outside any message: malformed, encrypted, or unknown.
 	// The drawing of jitter is then left to the caller (per read).
 	Opaque bool
