@@ -13,7 +13,7 @@ import (
 //
 //	request   Refuse -> Hold -> Latency
 //	reply     LoseReply -> FailReply -> Hold -> Latency
-//	bytes     ResetPeer, Timeout, LimitData -> Loss, Bandwidth -> Slicer -> SlowClose
+//	bytes     ResetPeer, Timeout, LimitData -> Bandwidth, Loss -> Latency -> Slicer -> Hold -> SlowClose
 //
 // What an earlier one took away (a refused request, a reply that is lost) the
 // later ones don't see.
@@ -49,10 +49,11 @@ const (
 	EffectSlicer
 	// EffectSlowClose delays the passing on of the end of a stream.
 	EffectSlowClose
-	numEffects
+	// NumEffects is how many there are.
+	NumEffects
 )
 
-var effectNames = [numEffects]string{
+var effectNames = [NumEffects]string{
 	"refuse", "lose_reply", "fail_reply", "hold", "latency", "reset_peer", "timeout", "limit_data",
 	"loss", "bandwidth", "slicer", "slow_close",
 }
@@ -63,7 +64,7 @@ func EffectNames() []string { return effectNames[:] }
 
 // String is the effect's name: "lose_reply".
 func (e Effect) String() string {
-	if e < numEffects {
+	if e < NumEffects {
 		return effectNames[e]
 	}
 	return fmt.Sprintf("Effect(%d)", uint8(e))
@@ -77,11 +78,9 @@ func ParseEffect(name string) (Effect, error) {
 	return 0, fmt.Errorf("no effect is called %q: write one of %s", name, strings.Join(effectNames[:], ", "))
 }
 
-// ofRequest, ofReply: the effect is decided on whole messages. onBytes: it acts
-// on all that passes, from its beginning on.
-func (e Effect) ofRequest() bool { return e == EffectRefuse }
-func (e Effect) ofReply() bool   { return e == EffectLoseReply || e == EffectFailReply }
-func (e Effect) onBytes() bool   { return !e.ofRequest() && !e.ofReply() }
+// OnBytes reports whether the effect acts on all that passes, from its beginning
+// on, and not on one message. Latency does if its rule has no content.
+func (e Effect) OnBytes() bool { return e > EffectFailReply }
 
 // With are an effect's parameters. Those that an effect doesn't have are zero.
 type With struct {

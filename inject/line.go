@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"math"
 	"time"
 
 	"github.com/wirewait/wirewait/wire"
@@ -9,12 +10,19 @@ import (
 // End is how a direction ends.
 type End uint8
 
-// EndEOF becomes a half-close of the other socket, EndReset a reset of it.
+// EndEOF becomes a half-close of the other socket, EndReset a reset of it. The
+// other two are a rule's: EndCut is the end of the whole connection in good
+// order, whatever else waits; EndAbort resets both its sockets.
 const (
 	EndNone End = iota
 	EndEOF
 	EndReset
+	EndCut
+	EndAbort
 )
+
+// Never is when bytes are due that are held: not before Line.Release.
+const Never = wire.Stamp(math.MaxInt64)
 
 // chunkSize is what the line allocates for bytes that it copies.
 const chunkSize = 16 << 10
@@ -223,13 +231,30 @@ func (l *Line) Ended(now wire.Stamp) End {
 // Next is when there will be something to do: a run or the end falling due.
 // Zero means never, as things stand.
 func (l *Line) Next() wire.Stamp {
+	next := wire.Stamp(0)
 	switch {
 	case !l.Empty():
-		return l.runs[l.head].due
+		next = l.runs[l.head].due
 	case l.end != EndNone:
-		return l.endDue
+		next = l.endDue
 	}
-	return 0
+	if next == Never {
+		return 0
+	}
+	return next
+}
+
+// Release makes due at now what was held.
+func (l *Line) Release(now wire.Stamp) {
+	for i := len(l.runs) - 1; i >= l.head && l.runs[i].due == Never; i-- {
+		l.runs[i].due = now
+	}
+	if l.endDue == Never {
+		l.endDue = now
+	}
+	if l.lastDue == Never {
+		l.lastDue = now
+	}
 }
 
 // Drop throws away what waits and returns how many bytes that was.

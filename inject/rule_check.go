@@ -36,7 +36,7 @@ func (r *Rule) called(i int) string {
 func (r *Rule) Check() error {
 	var c complaints
 	c.add(r.Name == "", "it has no name: give it one, which spans and counters will carry")
-	c.add(r.Effect >= numEffects, "there is no effect %d", uint8(r.Effect))
+	c.add(r.Effect >= NumEffects, "there is no effect %d", uint8(r.Effect))
 	if len(c) == 0 {
 		r.When.check(r.Effect, &c)
 		r.With.check(r.Effect, &c)
@@ -63,7 +63,7 @@ func (w *When) check(e Effect, c *complaints) {
 	}
 	c.add(n > maxValues, "its match has more than %d combinations of values: make several rules of it", maxValues)
 	c.add(w.Direction > OnlyToClient, "there is no direction %d", uint8(w.Direction))
-	c.add(w.Direction != BothWays && !e.onBytes(), "%s has a direction of its own: leave direction out", e)
+	c.add(w.Direction != BothWays && !e.OnBytes(), "%s has a direction of its own: leave direction out", e)
 	mongo := len(w.Command) > 0 || len(w.Collection) > 0 || len(w.WriteConcern) > 0
 	postgres := len(w.Statement) > 0 || len(w.SynchronousCommit) > 0
 	c.add(mongo && postgres, "nothing can match: command, collection and write_concern are MongoDB's, statement and synchronous_commit PostgreSQL's")

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +25,7 @@ import (
 // not on how many rules.
 type Rules struct {
 	bound   []*Bound
-	tables  [numEffects][]table
+	tables  [NumEffects][]table
 	content bool // some need what messages say
 	unless  bool // some act on bytes, but not of monitoring connections
 }
@@ -40,8 +41,9 @@ type Bound struct {
 	Hits  Hits
 	order int
 	until wire.Stamp // 0: no end
-	key   uint64     // of its draws, with the ordinal
-	delay Delay      // latency's
+	seed  uint64
+	key   uint64 // of its draws, with the ordinal
+	delay Delay  // latency's
 }
 
 // Place is the link that rules are compiled for.
@@ -74,14 +76,14 @@ func allows(values []string, v string) bool { return len(values) == 0 || slices.
 func (c *Rules) add(r *Rule, at Place) {
 	h := fnv.New64a()
 	h.Write([]byte(at.Link + "\x00" + r.Name))
-	b := &Bound{Rule: r, order: len(c.bound), key: at.Seed ^ h.Sum64(), delay: Delay{Base: r.With.Delay, Jitter: r.With.Jitter}}
+	b := &Bound{Rule: r, order: len(c.bound), seed: at.Seed, key: at.Seed ^ h.Sum64(), delay: Delay{Base: r.With.Delay, Jitter: r.With.Jitter}}
 	var since wire.Stamp
 	if b.Hits, since = at.Standing(r); r.Limit.Until > 0 {
 		b.until = since.Add(min(r.Limit.Until, maxDelay))
 	}
 	c.bound = append(c.bound, b)
 	switch {
-	case r.When.Content() || !r.Effect.onBytes():
+	case r.When.Content() || !r.Effect.OnBytes():
 		c.content = true
 	case !r.When.Monitors:
 		c.unless = true
@@ -149,6 +151,12 @@ func (b *Bound) Over(now wire.Stamp) bool { return b.until != 0 && now >= b.unti
 // Until is when the rule's time is over; 0: never.
 func (b *Bound) Until() wire.Stamp { return b.until }
 
+// PerExchange reports whether the effect is on exchanges that match and not on
+// all bytes from some moment on.
+func (b *Bound) PerExchange() bool {
+	return !b.Effect.OnBytes() || b.Effect == EffectLatency && b.When.Content()
+}
+
 // Fire counts a match that the effect can apply to and reports whether it fires,
 // with the ordinal of the match.
 func (b *Bound) Fire() (ordinal uint64, fires bool) {
@@ -169,6 +177,9 @@ func (b *Bound) draw(n uint64) float64 {
 	src := rand.NewPCG(b.key, n)
 	return float64(src.Uint64()>>11) / (1 << 53)
 }
+
+// Draw names a match, for wire.Fault.
+func (b *Bound) Draw(ordinal uint64) string { return fmt.Sprintf("%d:%s:%d", b.seed, b.Name, ordinal) }
 
 // Latency draws what the rule delays by.
 func (b *Bound) Latency(src *Source) time.Duration { return b.delay.Draw(src) }

@@ -32,10 +32,10 @@ type Inspector interface {
 	// Turn reports whether what was made up to answer an exchange may go into the
 	// stream to the client now, which stands between two messages.
 	Turn(x *Exchange) bool
-	// Acknowledged are the exchanges whose success or failure the message to the
-	// client is the client's first word of, that Decode was given the last piece
-	// of. They're valid until its bytes have departed.
-	Acknowledged() []*Exchange
+	// Acknowledged are the exchanges that the message to the client, of which
+	// Decode was given the last piece, says the success or failure of. They're
+	// valid until its bytes have departed.
+	Acknowledged() []Acknowledgement
 	// CanFail says what keeps that message from being replaced by an error.
 	CanFail(x *Exchange, f *Failure) Reason
 	// Fail appends to out what to send instead of the message, of which bytes is
@@ -56,6 +56,14 @@ type Asked struct {
 	// Keywords are the first words of the statements of a PostgreSQL Query with
 	// more than one; of others the Exchange has the one.
 	Keywords []string
+}
+
+// Acknowledgement is an exchange of which a message tells how it went.
+type Acknowledgement struct {
+	Exchange *Exchange
+	// Obstacle is why the message is no acknowledgement that can be lost or
+	// replaced; Applies: it is one.
+	Obstacle Reason
 }
 
 // Refusal is what is done to refuse a request.
