@@ -47,6 +47,9 @@ func (s *session) decodePiece(dir wire.Direction, d *decoder, chunk []byte, p *w
 	early := d.seen
 	d.seen += len(chunk)
 	d.off += int64(len(chunk))
+	if s.told[dir].Len() > 0 {
+		s.decodeReport(dir, d, chunk, p)
+	}
 	limit := wanted(dir, p.Kind)
 	if limit == 0 || p.Last && d.seen == 1 { // an answer to an SSLRequest is one byte
 		return

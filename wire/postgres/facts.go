@@ -54,6 +54,9 @@ func (s *session) readRequest(kind int32, body []byte, cut bool) {
 			err = errBody
 		}
 		s.readScript(f.script, text, false)
+		if s.open.WantsReports() {
+			s.noteReplication(text)
+		}
 	case 'P':
 		f.script = new(script)
 		f.name, err = s.readParse(f.script, body, cut)

@@ -36,6 +36,7 @@ type framer struct {
 	head   [startupHeader]byte
 	headIn wire.Stamp // when the first of them came
 	begun  bool       // a message of this direction was framed
+	report *wire.Report
 }
 
 // Frame implements wire.Session.
@@ -111,6 +112,9 @@ func (s *session) frameOne(dir wire.Direction, f *framer, b []byte, now wire.Sta
 		f.c, f.how = s.beginReply(t)
 	}
 	f.kind = int32(t)
+	if s.reports(dir, t) {
+		s.beginReport(dir, f, early, now)
+	}
 	f.start(s, dir, int(n)+1, early)
 	return s.advance(dir, f, p, len(b), now)
 }
@@ -164,6 +168,7 @@ func (s *session) advance(dir wire.Direction, f *framer, p wire.Piece, n int, no
 		return p
 	}
 	p.Last = true
+	s.endReport(dir, f)
 	c := f.c
 	f.c = nil
 	if dir == wire.ToServer {

@@ -71,6 +71,7 @@ type session struct {
 
 	decoders [2]decoder
 	settler
+	replication
 	strings interned
 	freed   []*call
 }
