@@ -185,13 +185,13 @@ func runProtocolRows(t *testing.T, rows []protocolRow) {
 func (row protocolRow) play(t *testing.T, addr string) {
 	t.Helper()
 	c := startRaw(t, addr)
+	defer c.Close()
 	for i, turn := range row.turns {
 		c.send(turn.send...)
 		if said := c.said(len(tokens(turn.says))); said != turn.says {
 			t.Fatalf("turn %d at %s: %s\nwant %s", i+1, addr, said, turn.says)
 		}
 		if strings.HasSuffix(turn.says, "EOF") {
-			c.Close()
 			return
 		}
 	}
@@ -238,6 +238,7 @@ func TestPostgres_Versions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			ask := func(addr string) string {
 				c := dialRaw(t, addr)
+				defer c.Close()
 				c.send(tc.startup)
 				said := strings.ReplaceAll(c.until("Z"), " S", "")
 				if strings.HasSuffix(said, "EOF") {
@@ -288,6 +289,7 @@ func TestPostgres_GSSThenSSL(t *testing.T) {
 			if said := c.said(3); said != "C(CREATE TABLE) Z(I) EOF" {
 				t.Error(said)
 			}
+			c.Close()
 			if got := r.writes(t); got["CREATE TABLE"] != 1 {
 				t.Errorf("writes %v", got)
 			}
@@ -335,6 +337,8 @@ func TestPostgres_CancelByKey(t *testing.T) {
 	}
 	c.send(message('X', ""))
 	c.until("EOF")
+	c.Close()
+	k.Close()
 	r.writes(t)
 }
 
