@@ -48,7 +48,7 @@ func TestJDBC(t *testing.T) {
 		name: "JDBC", does: "statements, batches, errors, a time-out, transactions, portals with row limits, large objects by function calls, COPY both ways, simple mode",
 		version: p.version, run: p.scenario(),
 		writes: map[string]int{
-			"CREATE TABLE": 1, "INSERT": 1027, "UPDATE": 2, "DELETE": 5, "COMMIT": 1, "COPY": 2, "DO": 1,
+			"CREATE TABLE": 1, "INSERT": 1027, "UPDATE": 2, "DELETE": 5, "COMMIT": 2, "COPY": 2, "DO": 1, "function_call": 3,
 		},
 	})
 }

@@ -116,8 +116,9 @@ those of the scenario. The server has TLS on; the link declines it. Rows that na
 another delay, or no writes, say what was compared instead. Who asks for protocol
 3.2 gets 3.0 from servers before 18, through the link as directly.
 
-Not traced, though it may write: a function call, and a function that a SELECT
-calls (large objects are written by both). They pass like all else.
+Functions of large objects are traced, called by SELECT or by FunctionCall; of
+others nobody can tell from here whether they write (docs/spans.md). They pass
+like all else.
 
 This page is made by ` + "`go test ./postgres -update-docs`" + ` in internal/interop; the
 same tests run in ` + "`make interop`" + `. What the clients do is in internal/interop/clients

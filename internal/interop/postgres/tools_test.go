@@ -163,7 +163,8 @@ func TestPgDumpRestore(t *testing.T) {
 		writes: map[string]int{
 			// Twice the same, but for the transactions that restoring with jobs takes.
 			"CREATE TABLE": 10, "CREATE VIEW": 2, "CREATE FUNCTION": 2, "ALTER TABLE": 18, "ALTER FUNCTION": 2,
-			"ALTER LARGE OBJECT": 2, "COPY": 10, "TRUNCATE TABLE": 5, "COMMIT": 6,
+			"ALTER LARGE OBJECT": 2, "COPY": 10, "TRUNCATE TABLE": 5, "COMMIT": 7,
+			"SELECT": 2, "function_call": 74, // lo_create, and lowrite of 16 kB each
 		},
 		run: func(t *testing.T, addr, db string) outcome {
 			must(t, tool(t, s.Addr(), db, "pgbench", "-i", "-q"))
