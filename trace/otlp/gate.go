@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -229,6 +230,25 @@ func (g *gate) report(err error, n int) {
 	if g.log == nil || time.Since(g.lastLog) < time.Minute {
 		return
 	}
-	g.log.Warn("spans could not be exported", "spans", g.unreported, "error", err)
+	what := "spans could not be exported"
+	if _, ok := g.to.(*toOTLP); ok {
+		what += ": look whether OTEL_EXPORTER_OTLP_ENDPOINT leads to a receiver that speaks OTEL_EXPORTER_OTLP_PROTOCOL"
+	}
+	g.log.Warn(what, "spans", g.unreported, "error", brief(err))
 	g.lastLog, g.unreported = time.Now(), 0
+}
+
+// briefly is how many bytes of an error are logged.
+const briefly = 200
+
+// brief is the first line of an error, and not too much of it. Exporters put a
+// receiver's whole answer into theirs, which may be a page of HTML or say back
+// what it was sent.
+func brief(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	line, _, _ = strings.Cut(line, " (body: ")
+	if len(line) > briefly {
+		line = strings.ToValidUTF8(line[:briefly], "") + "..."
+	}
+	return line
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -167,6 +170,45 @@ func TestGate_FailuresAreLoggedOnceAMinute(t *testing.T) {
 			t.Errorf("%d dropped, want 13", e.Dropped())
 		}
 	})
+}
+
+// What a receiver answers is not for the log; where to look is.
+func TestGate_FailureIsOneShortLine(t *testing.T) {
+	const page = "<html>\n<p>the spans that you sent</p>\n"
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat(page, 1000))
+	}))
+	defer receiver.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
+	var log bytes.Buffer
+	e := setup(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e.Consume(one())
+	_ = e.Shutdown(context.Background())
+	got := log.String()
+	if strings.Count(got, "\n") != 1 || len(got) > 600 || strings.Contains(got, "html") {
+		t.Errorf("the log has %d bytes: %.1000s", len(got), got)
+	}
+	for _, want := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", receiver.URL + "/v1/traces: 403 Forbidden", "spans=1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for _, c := range []struct{ err, want string }{
+		{"dial tcp 127.0.0.1:4318: connect: connection refused", "dial tcp 127.0.0.1:4318: connect: connection refused"},
+		{"first\nsecond", "first"},
+		{"404 Not Found (body: 404 page not found)", "404 Not Found"},
+		{strings.Repeat("e", 300), strings.Repeat("e", briefly) + "..."},
+		{strings.Repeat("e", briefly-1) + "\u00e4b", strings.Repeat("e", briefly-1) + "..."},
+	} {
+		if got := brief(errors.New(c.err)); got != c.want {
+			t.Errorf("%.30q is logged as %q, want %q", c.err, got, c.want)
+		}
+	}
 }
 
 // A receiver that isn't there, or accepts and says nothing.
