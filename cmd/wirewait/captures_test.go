@@ -12,33 +12,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
-// Recorded traffic that nobody on this project wrote: beside each stream
-// NAME.c2s.bin or NAME.s2c.bin stands NAME.c2s.msgs.tsv, another program's
-// list of its messages: offset, length, kind and a JSON object.
-
-// captures is the directory of them. It skips, or fails in CI, if there is
-// none.
-func captures(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("WIREWAIT_CAPTURES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "captures")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "INDEX.md")); err != nil {
-		if os.Getenv("WIREWAIT_CI") == "1" {
-			t.Fatal(err)
-		}
-		t.Skipf("set WIREWAIT_CAPTURES to the directory of captures: %v", err)
-	}
-	return dir
-}
-
-// message is one line of a list.
+// message is one of a list that another program made of recorded traffic.
 type message struct {
 	kind                 string
 	offset               int
@@ -57,24 +37,10 @@ type message struct {
 
 func readMessages(t *testing.T, stream string) (list []message) {
 	t.Helper()
-	b, err := os.ReadFile(strings.TrimSuffix(stream, ".bin") + ".msgs.tsv")
-	if os.IsNotExist(err) { // an empty stream has none
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		f := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 4)
-		if len(f) != 4 {
-			t.Fatalf("%s: %q has no four fields", stream, line)
-		}
-		m := message{kind: f[2]}
-		if m.offset, err = strconv.Atoi(f[0]); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range testenv.Messages(t, stream) {
+		m := message{kind: row.Kind, offset: row.Offset}
 		// Some objects are cut short where they were written.
-		m.truncated = json.Unmarshal([]byte(f[3]), &m) != nil
+		m.truncated = json.Unmarshal([]byte(row.JSON), &m) != nil
 		m.notFramed = m.kind == "" || m.kind == "TLS" || m.Incomplete > 0 ||
 			m.Error == "unknown type or bad length" || m.Error == "bad header" || m.Error == "not a startup packet"
 		list = append(list, m)
@@ -93,7 +59,7 @@ type capture struct {
 
 func allCaptures(t *testing.T) (all []capture) {
 	t.Helper()
-	dir := captures(t)
+	dir := testenv.Captures(t)
 	names := map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		for _, end := range []string{".c2s.bin", ".s2c.bin"} {

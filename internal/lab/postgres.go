@@ -120,7 +120,8 @@ func postgresURL(addr string) string {
 // Version is the server's version: "15.20".
 func (p *Postgres) Version() string { return p.site.bin.version }
 
-// BinDir is where the server's binaries are.
+// BinDir is where the server's binaries are, and not links to them, so that
+// what was installed with them may be looked for there.
 func (p *Postgres) BinDir() string { return p.site.bin.dir }
 
 // Certificate is the server's certificate in PEM, which is its own authority;

@@ -105,6 +105,10 @@ func inspectPostgres(ctx context.Context, dir string) (binaries, error) {
 		return binaries{}, err
 	}
 	b := binaries{dir: dir}
+	// PATH may lead to links, beside which the other programs aren't.
+	if real, err := filepath.EvalSymlinks(b.path("postgres")); err == nil && isFile(filepath.Join(filepath.Dir(real), "initdb")) {
+		b.dir = filepath.Dir(real)
+	}
 	if !isFile(b.path("initdb")) {
 		return binaries{}, fmt.Errorf("%s is missing", b.path("initdb"))
 	}

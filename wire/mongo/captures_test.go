@@ -13,35 +13,16 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
 
-// captures is the directory of real traffic that others recorded.
-func captures(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("WIREWAIT_CAPTURES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "captures")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "INDEX.md")); err == nil {
-		return dir
-	}
-	if os.Getenv("WIREWAIT_CI") == "1" {
-		t.Fatalf("no captures in %s: set WIREWAIT_CAPTURES", dir)
-	}
-	t.Skipf("no captures in %s: set WIREWAIT_CAPTURES to their directory", dir)
-	return ""
-}
-
-// row is a line of a capture's list of messages, which another program made.
-// Its detail may be cut, so it is searched and not parsed.
-type row struct {
-	offset, length int
-	kind, detail   string
-}
+// row is a message of a capture's list. What is said of it may be cut, so that is
+// searched and not parsed.
+type row struct{ testenv.Message }
 
 func (r row) field(name string) (string, bool) {
-	m := regexp.MustCompile(`"` + regexp.QuoteMeta(name) + `": ("([^"]*)"|\{[^{}]*\}|[^,}\]]+)`).FindStringSubmatch(r.detail)
+	m := regexp.MustCompile(`"` + regexp.QuoteMeta(name) + `": ("([^"]*)"|\{[^{}]*\}|[^,}\]]+)`).FindStringSubmatch(r.JSON)
 	if m == nil {
 		return "", false
 	}
@@ -57,51 +38,43 @@ func (r row) number(name string) (int, bool) {
 	return int(f), ok && err == nil
 }
 
-func rows(t *testing.T, file string) []row {
+func rows(t *testing.T, stream string) (all []row) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []row
-	for line := range strings.Lines(string(b)) {
-		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(f) < 4 || f[2] == "" {
-			continue
+	for _, m := range testenv.Messages(t, stream) {
+		if m.Kind != "" {
+			all = append(all, row{m})
 		}
-		offset, _ := strconv.Atoi(f[0])
-		length, _ := strconv.Atoi(f[1])
-		all = append(all, row{offset, length, f[2], f[3]})
 	}
 	return all
 }
 
 // isMongo reports whether the rows are of MongoDB messages.
-func isMongo(all []row) bool { return len(all) > 0 && strings.HasPrefix(all[0].kind, "OP_") }
+func isMongo(all []row) bool { return len(all) > 0 && strings.HasPrefix(all[0].Kind, "OP_") }
 
 // TestCaptures_EveryMessage decodes each recorded message by itself and
 // compares it with what the list says of it.
 func TestCaptures_EveryMessage(t *testing.T) {
-	lists, err := filepath.Glob(filepath.Join(captures(t), "*", "*.msgs.tsv"))
+	lists, err := filepath.Glob(filepath.Join(testenv.Captures(t), "*", "*.msgs.tsv"))
 	if err != nil || len(lists) == 0 {
 		t.Fatalf("no lists of messages: %v", err)
 	}
 	requests, replies := 0, 0
 	for _, list := range lists {
-		all := rows(t, list)
+		file := strings.TrimSuffix(list, ".msgs.tsv") + ".bin"
+		all := rows(t, file)
 		if !isMongo(all) {
 			continue
 		}
-		stream, err := os.ReadFile(strings.TrimSuffix(list, ".msgs.tsv") + ".bin")
+		stream, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range all {
-			if !strings.HasPrefix(r.kind, "OP_") {
+			if !strings.HasPrefix(r.Kind, "OP_") {
 				continue // not a message: framing ends there
 			}
-			isReply := strings.Contains(list, ".s2c.") || strings.Contains(r.detail, "reply_keys")
-			m := stream[r.offset : r.offset+r.length]
+			isReply := strings.Contains(list, ".s2c.") || strings.Contains(r.JSON, "reply_keys")
+			m := stream[r.Offset : r.Offset+r.Length]
 			if isReply {
 				replies++
 				compareReply(t, list, r, m)
@@ -119,9 +92,9 @@ func TestCaptures_EveryMessage(t *testing.T) {
 func compareRequest(t *testing.T, list string, r row, m []byte) {
 	t.Helper()
 	x, troubles := exchange(t, m, nil)
-	where := filepath.Base(list) + " at " + strconv.Itoa(r.offset) + ": "
+	where := filepath.Base(list) + " at " + strconv.Itoa(r.Offset) + ": "
 	if _, bad := r.field("error"); bad != (len(troubles) > 0) {
-		t.Errorf("%sthe list says error=%v, we say %v: %s", where, bad, troubles, r.detail)
+		t.Errorf("%sthe list says error=%v, we say %v: %s", where, bad, troubles, r.JSON)
 	}
 	if cmd, ok := r.field("cmd"); ok {
 		if cmd == "(query)" {
@@ -159,22 +132,22 @@ func compareRequest(t *testing.T, list string, r row, m []byte) {
 	if _, ok := r.field("moreToCome"); x.Mongo.OpCode == opMsg && ok != x.NoReply && !cutShort(r) {
 		t.Errorf("%sno reply: %v, want %v", where, x.NoReply, ok)
 	}
-	if n := regexp.MustCompile(`"(?:documents|updates|deletes)\[(\d+)\]"`).FindStringSubmatch(r.detail); n != nil {
+	if n := regexp.MustCompile(`"(?:documents|updates|deletes)\[(\d+)\]"`).FindStringSubmatch(r.JSON); n != nil {
 		if strconv.Itoa(x.Batch) != n[1] {
 			t.Errorf("%sbatch %d, want %s", where, x.Batch, n[1])
 		}
 	}
 }
 
-func cutShort(r row) bool { return !strings.HasSuffix(r.detail, "}") }
+func cutShort(r row) bool { return !strings.HasSuffix(r.JSON, "}") }
 
 func compareReply(t *testing.T, list string, r row, m []byte) {
 	t.Helper()
 	x, troubles := exchange(t, nil, m)
-	where := filepath.Base(list) + " at " + strconv.Itoa(r.offset) + ": "
+	where := filepath.Base(list) + " at " + strconv.Itoa(r.Offset) + ": "
 	_, flagged := r.field("unknown_required_flags")
 	if flagged != (len(troubles) > 0) {
-		t.Errorf("%swe say %v: %s", where, troubles, r.detail)
+		t.Errorf("%swe say %v: %s", where, troubles, r.JSON)
 	}
 	if ok, given := r.number("ok"); given && x.OK != (ok == 1) {
 		t.Errorf("%sok %v, want %d", where, x.OK, ok)
@@ -219,7 +192,7 @@ func sameJSON(a, b string) bool {
 // TestCaptures_EveryStream decodes both streams of each recorded connection,
 // in several cuts, and compares the whole with the capture's index.
 func TestCaptures_EveryStream(t *testing.T) {
-	dir := captures(t)
+	dir := testenv.Captures(t)
 	indexes, err := filepath.Glob(filepath.Join(dir, "*", "*.index.json"))
 	if err != nil || len(indexes) == 0 {
 		t.Fatalf("no indexes: %v", err)
@@ -363,7 +336,7 @@ func canonical(t *testing.T, b []byte) string {
 // TestCaptures_ExhaustHello reads a recorded stream in which a server answers
 // one hello four times, unasked after the first.
 func TestCaptures_ExhaustHello(t *testing.T) {
-	stem := filepath.Join(captures(t), "keploy-samples-go", "gin-mongo__keploy__test-set-0@2a30c624")
+	stem := filepath.Join(testenv.Captures(t), "keploy-samples-go", "gin-mongo__keploy__test-set-0@2a30c624")
 	h := newHarness(t, wire.Options{})
 	for dir, ext := range []string{".c2s.bin", ".s2c.bin"} {
 		b, err := os.ReadFile(stem + ext)
@@ -386,7 +359,7 @@ func TestCaptures_ExhaustHello(t *testing.T) {
 
 // TestCaptures_LegacyMessages reads libmongoc's own samples of old opcodes.
 func TestCaptures_LegacyMessages(t *testing.T) {
-	dir := filepath.Join(captures(t), "mongo-c-driver", "libmongoc-binary")
+	dir := filepath.Join(testenv.Captures(t), "mongo-c-driver", "libmongoc-binary")
 	for file, want := range map[string]string{
 		"insert1.dat": "OP_INSERT", "kill_cursors1.dat": "OP_KILL_CURSORS", "query1.dat": "OP_QUERY", "msg1.dat": "OP_MSG_LEGACY",
 	} {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // everything is a visitor that looks into all and keeps all.
@@ -92,7 +94,7 @@ func TestScanner_LyingLengths(t *testing.T) {
 // TestScanner_Corpus goes through the BSON corpus and other recorded documents:
 // what the driver decodes must be read to its end.
 func TestScanner_Corpus(t *testing.T) {
-	dir := captures(t)
+	dir := testenv.Captures(t)
 	var docs [][]byte
 	for _, pattern := range []string{"mongo-c-driver/libbson/binary/*.bson", "FerretDB-wire/wirebson/*.bson"} {
 		files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))

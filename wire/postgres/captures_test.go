@@ -9,25 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
-
-// captures is the directory of real traffic that others recorded.
-func captures(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("WIREWAIT_CAPTURES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "captures")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "INDEX.md")); err == nil {
-		return dir
-	}
-	if os.Getenv("WIREWAIT_CI") == "1" {
-		t.Fatalf("no captures in %s: set WIREWAIT_CAPTURES", dir)
-	}
-	t.Skipf("no captures in %s: set WIREWAIT_CAPTURES to their directory", dir)
-	return ""
-}
 
 // stream is one direction of a recorded connection, and the list of its
 // messages that another program made.
@@ -76,16 +60,9 @@ func readStream(t testing.TB, bin string) *stream {
 		t.Fatal(err)
 	}
 	st := &stream{bytes: b}
-	list, err := os.ReadFile(strings.TrimSuffix(bin, ".bin") + ".msgs.tsv")
-	if err != nil {
-		return st
-	}
-	for line := range strings.Lines(string(list)) {
-		f := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 4)
-		r := row{kind: f[2]}
-		r.offset, _ = strconv.Atoi(f[0])
-		r.length, _ = strconv.Atoi(f[1])
-		json.Unmarshal([]byte(f[3]), &r.detail)
+	for _, m := range testenv.Messages(t, bin) {
+		r := row{offset: m.Offset, length: m.Length, kind: m.Kind}
+		_ = json.Unmarshal([]byte(m.JSON), &r.detail) // it may be cut short
 		// What the other program couldn't read, but for bodies: those don't
 		// matter to framing.
 		why, _ := r.detail["error"].(string)
@@ -99,7 +76,7 @@ func readStream(t testing.TB, bin string) *stream {
 // units are all recorded PostgreSQL connections.
 func units(t testing.TB) (all []unit) {
 	t.Helper()
-	dir := captures(t)
+	dir := testenv.Captures(t)
 	for _, pattern := range []string{"captured-pg15/*.bin", "arkime/*.bin", "beats/pg*.bin", "deepflow/*.bin",
 		"keploy-samples-go/*sql*.bin", "pgx/*.bin", "pixie/pg*.bin", "suricata-verify/*.bin", "suricata-verify-pr/*.bin", "zeek/*.bin"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -294,7 +271,7 @@ func TestCaptures_TagsAndErrors(t *testing.T) {
 // TestCaptures_PipelineAbort compares with PostgreSQL's own trace of the same
 // session.
 func TestCaptures_PipelineAbort(t *testing.T) {
-	trace, err := os.ReadFile(filepath.Join(captures(t), "postgres-traces", "pipeline_abort.trace.txt"))
+	trace, err := os.ReadFile(filepath.Join(testenv.Captures(t), "postgres-traces", "pipeline_abort.trace.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -134,7 +135,7 @@ func sameInAnyOrder(t *testing.T, steps []step) {
 // TestCapturesInAnyOrder replays recorded connections as they went over the
 // wire, and otherwise.
 func TestCapturesInAnyOrder(t *testing.T) {
-	dir := captures(t)
+	dir := testenv.Captures(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.index.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no lists of captures")
