@@ -103,3 +103,6 @@ func NewSource(seed uint64, link string, conn uint64, dir wire.Direction) *Sourc
 	hi, lo := seed^h.Sum64(), conn<<1|uint64(dir)
 	return &Source{rnd: rand.New(rand.NewPCG(hi, lo)), loss: *rand.NewPCG(^hi, lo)}
 }
+
+// N draws a number below n, which is at least 1.
+func (s *Source) N(n int) int { return s.rnd.IntN(n) }

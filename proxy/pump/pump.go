@@ -22,18 +22,6 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// Assured is how many bytes each direction may hold whatever the others do.
-const Assured = 1 << 20
-
-// backlog is how much may wait although it was due: as much as Linux keeps in
-// front of a socket by default (the last value of tcp_wmem). A peer that is
-// slower than the other one must slow it down, as it would without a proxy;
-// the rest of the line is for bytes on their way.
-const backlog = 4 << 20
-
-// grain is how much is taken from the shared budget at a time.
-const grain = 256 << 10
-
 // Config is what a Conn is made of.
 type Config struct {
 	Session wire.Session
@@ -50,6 +38,8 @@ type Config struct {
 	// NotBefore is the earliest due time of each direction's bytes: what
 	// connecting costs. Zero: none.
 	NotBefore [2]wire.Stamp
+	// From is the end that dialled, for rules.
+	From string
 }
 
 // Conn is both directions of one connection. It's not safe for concurrent use.
@@ -58,6 +48,7 @@ type Conn struct {
 	budget  wire.Budget
 	urgent  bool // a cancel request: no delay in either direction
 	dirs    [2]pump
+	ruled
 }
 
 // pump is one direction.
@@ -66,6 +57,7 @@ type pump struct {
 	line      inject.Line
 	path      inject.Path
 	notBefore wire.Stamp
+	src       *inject.Source
 
 	out      int64 // bytes written: an offset in the stream
 	direct   bool  // direct bytes of the last Read are being written
@@ -82,12 +74,19 @@ type pump struct {
 	pieces  []wire.Piece
 	adopted inject.Adoption
 	held    bool
+
+	mid   bool // what was framed ends within a message
+	deaf  bool // the connection is to end: what is still read is thrown away
+	edits edits
+	judged
+	acting
 }
 
 // New makes a Conn.
 func New(c Config) *Conn {
-	p := &Conn{session: c.Session, budget: c.Budget}
+	p := &Conn{session: c.Session, budget: c.Budget, ruled: newRuled(&c)}
 	for d := range p.dirs {
+		p.dirs[d].src = c.Sources[d]
 		p.dirs[d].dir = wire.Direction(d)
 		p.dirs[d].path = inject.NewPath(wire.Direction(d), c.Sources[d], c.Pipes[d])
 		p.dirs[d].notBefore = c.NotBefore[d]
@@ -98,94 +97,6 @@ func New(c Config) *Conn {
 
 // Session is the connection's session.
 func (c *Conn) Session() wire.Session { return c.session }
-
-// Result is what to do after Read.
-type Result struct {
-	// Direct is how many of the bytes to write now, from the first on; report
-	// what became of them by Sent.
-	Direct int
-	// Kept says that the buffer now belongs to the line.
-	Kept bool
-	// Queued says that bytes went into the line: see Next.
-	Queued bool
-	// Pause says that the line is full: read no more until Wrote or LookAgain
-	// says Resume.
-	Pause bool
-}
-
-// Read takes the bytes b, read in direction dir at now. Decode must follow with
-// the same bytes, after the direct ones were written. A buffer that is at least
-// half full is taken over rather than copied: when Kept, it must not be written
-// to again and may be read until Decode.
-func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Settings) Result {
-	p := &c.dirs[dir]
-	p.pieces = c.session.Frame(dir, b, now, p.pieces[:0])
-	if p.dead {
-		c.session.Open().Abandon(dir)
-		return Result{}
-	}
-	p.path.Use(set)
-	p.path.Arrived(len(b), len(b) == cap(b))
-	p.line.Arrived(now)
-	var r Result
-	off := 0
-	for i := range p.pieces {
-		pc := &p.pieces[i]
-		n, due := c.due(p, pc, pc.Len, now)
-		for rest := pc.Len - n; ; rest -= n {
-			if due <= now && !r.Queued && p.line.Empty() {
-				r.Direct += n
-			} else {
-				p.take(&r, b, off, off+n, due)
-			}
-			if off += n; rest == 0 {
-				break
-			}
-			n, due = c.due(p, pc, rest, now)
-		}
-		if x := pc.Exchange; x != nil {
-			x.Sides[dir].Planned = time.Duration(due - now)
-		}
-	}
-	p.direct = r.Direct > 0
-	if !c.room(p, now) {
-		r.Pause, p.paused = true, now
-	}
-	return r
-}
-
-// take puts the stretch [lo, hi) of b in the line.
-func (p *pump) take(r *Result, b []byte, lo, hi int, due wire.Stamp) {
-	switch {
-	case r.Kept:
-		p.line.PushAdopted(due, p.adopted, lo, hi)
-	case !r.Queued && len(b)-lo >= cap(b)/2:
-		p.adopted, p.held, r.Kept = p.line.Adopt(b), true, true
-		p.line.PushAdopted(due, p.adopted, lo, hi)
-	default:
-		p.line.Push(due, b[lo:hi])
-	}
-	r.Queued = true
-}
-
-// due is how many of the last rest bytes of a piece that arrived now leave
-// together, and when.
-func (c *Conn) due(p *pump, pc *wire.Piece, rest int, now wire.Stamp) (int, wire.Stamp) {
-	if pc.Urgent {
-		c.urgent = true
-	}
-	if c.urgent {
-		return rest, p.line.Clamp(now)
-	}
-	p.path.Draw(pc.Draw && rest == pc.Len)
-	if !p.path.Cuts() {
-		return rest, p.line.Clamp(max(now.Add(p.path.Delay()), p.notBefore))
-	}
-	n, due := p.path.Parcel(rest, now)
-	due = p.line.Clamp(max(due, p.notBefore))
-	p.path.Clamped(n, due)
-	return n, due
-}
 
 // Sent says what became of the direct bytes b of the last Read: the socket took
 // n of them, by a write that began at at. The rest goes to the front of the
@@ -212,7 +123,7 @@ func (c *Conn) Decode(dir wire.Direction, b []byte) {
 // Due appends to vec what may be written at now, at most limit bytes. It stays
 // valid until Wrote.
 func (c *Conn) Due(dir wire.Direction, now wire.Stamp, limit int, vec [][]byte) [][]byte {
-	if c.dirs[dir].direct {
+	if c.expire(now); c.dirs[dir].direct || c.endAt != 0 && now >= c.endAt {
 		return vec
 	}
 	return c.dirs[dir].line.Due(now, limit, vec)
@@ -234,7 +145,7 @@ func (c *Conn) Wrote(dir wire.Direction, n int, at wire.Stamp) (resume bool) {
 
 func (c *Conn) departed(p *pump, n int, at wire.Stamp) {
 	p.out += int64(n)
-	c.session.Open().Departed(p.dir, p.out, at)
+	c.session.Open().Departed(p.dir, p.edits.input(p.out), at)
 }
 
 // Resume ends a pause if there is room, and reports whether reading may go on
@@ -273,9 +184,10 @@ func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *in
 	if dir == wire.ToClient { // the server has given the connection up
 		c.session.Open().Over(now)
 	}
-	p.path.Use(set)
+	p.path.Use(p.overlay(set))
+	c.letGo(p, now)
 	_, due := c.due(p, &wire.Piece{Draw: true}, 0, now)
-	p.line.Close(due, e)
+	p.line.Close(p.slowly(due), e)
 }
 
 // Ended is the direction's end, once it is due and all bytes before it left.
@@ -286,6 +198,9 @@ func (c *Conn) Ended(dir wire.Direction, now wire.Stamp) inject.End {
 		return inject.EndNone
 	}
 	e := p.line.Ended(now)
+	if c.endAt != 0 && now >= c.endAt {
+		e = c.endHow
+	}
 	p.finished = e != inject.EndNone
 	if p.finished {
 		c.session.Open().Over(now)
@@ -296,10 +211,19 @@ func (c *Conn) Ended(dir wire.Direction, now wire.Stamp) inject.End {
 // Next is when the direction has something to write or to end; 0: never, as
 // things stand.
 func (c *Conn) Next(dir wire.Direction) wire.Stamp {
-	if p := &c.dirs[dir]; !p.direct && !p.finished {
-		return p.line.Next()
+	p := &c.dirs[dir]
+	if p.direct || p.finished {
+		return 0
 	}
-	return 0
+	return sooner(sooner(p.line.Next(), c.endAt), c.wakeAt)
+}
+
+// sooner is the earlier of two moments, of which 0 is never.
+func sooner(a, b wire.Stamp) wire.Stamp {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Live is the number of bytes in the direction's line.
@@ -320,7 +244,7 @@ func (c *Conn) Fail(dir wire.Direction) (lost int) {
 // being written or waits to be told, both streams stand between messages and no
 // reply is awaited.
 func (c *Conn) Quiet() bool {
-	return c.dirs[0].idle() && c.dirs[1].idle() && c.session.Quiet()
+	return c.dirs[0].idle() && c.dirs[1].idle() && c.answers.Len() == 0 && c.session.Quiet()
 }
 
 func (p *pump) idle() bool {
@@ -332,46 +256,10 @@ func (p *pump) idle() bool {
 // in the lines.
 func (c *Conn) Close() (lost int) {
 	c.session.Open().Over(0)
+	c.forget()
 	c.session.End()
 	for d := range c.dirs {
 		lost += c.Fail(wire.Direction(d))
 	}
 	return lost
-}
-
-// room reports whether the direction may take more bytes at now, and takes or
-// gives back what that means for the budget.
-func (c *Conn) room(p *pump, now wire.Stamp) bool {
-	n := p.line.Bytes()
-	full, again := p.path.Full(n, now)
-	if p.again = again; full {
-		return false // the sender itself would wait
-	}
-	if n < Assured {
-		c.giveBack(p)
-		return true
-	}
-	if p.line.Late(now, backlog) {
-		return false
-	}
-	for p.granted-(n-Assured) > 8*grain {
-		p.granted -= grain
-		if c.budget != nil {
-			c.budget.Give(grain)
-		}
-	}
-	for n >= Assured+p.granted {
-		if c.budget != nil && !c.budget.Take(grain) {
-			return false
-		}
-		p.granted += grain
-	}
-	return true
-}
-
-func (c *Conn) giveBack(p *pump) {
-	if p.granted > 0 && c.budget != nil {
-		c.budget.Give(p.granted)
-	}
-	p.granted = 0
 }

@@ -1,0 +1,157 @@
+package pump
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// acting is what rules do to all bytes of a direction.
+type acting struct {
+	on [inject.NumEffects]*inject.Bound
+	by [inject.NumEffects]wire.Fault
+
+	changed bool // due times are
+	bounded bool // not all bytes pass
+	holds   bool // nothing does, for now
+
+	late   time.Duration // latency, drawn for the present exchange
+	left   int64         // of limit_data
+	sliced wire.Stamp    // when the last slice is due
+
+	base, over *inject.Settings // the link's, and what bandwidth and loss make of them
+}
+
+// act has a rule's effect begin.
+func (c *Conn) act(b *inject.Bound, ordinal uint64, now wire.Stamp) {
+	for d := range c.dirs {
+		p := &c.dirs[d]
+		if !b.When.Direction.Include(wire.Direction(d)) || p.on[b.Effect] != nil {
+			continue
+		}
+		p.on[b.Effect], p.by[b.Effect] = b, fault(b, ordinal)
+		switch b.Effect {
+		case inject.EffectLimitData:
+			p.left = b.With.Bytes
+		case inject.EffectLatency:
+			p.late = b.Latency(p.src)
+		}
+		p.sum()
+	}
+	if b.Effect == inject.EffectTimeout && b.With.After > 0 {
+		c.end(now.Add(b.With.After), inject.EndCut)
+	}
+	c.awaitEnd(b)
+}
+
+// sum works out what the effects that act come to.
+func (p *pump) sum() {
+	on := &p.on
+	p.holds = on[inject.EffectHold] != nil || on[inject.EffectBandwidth] != nil && on[inject.EffectBandwidth].With.Bandwidth == 0
+	p.changed = p.holds || on[inject.EffectLatency] != nil || on[inject.EffectSlicer] != nil ||
+		on[inject.EffectBandwidth] != nil || on[inject.EffectLoss] != nil
+	p.bounded = on[inject.EffectLimitData] != nil || on[inject.EffectTimeout] != nil || on[inject.EffectResetPeer] != nil
+	p.base, p.over = nil, nil
+}
+
+// overlay are the link's settings with the rate and the loss of rules.
+func (p *pump) overlay(set *inject.Settings) *inject.Settings {
+	rate, loss := p.on[inject.EffectBandwidth], p.on[inject.EffectLoss]
+	if rate == nil && loss == nil {
+		return set
+	}
+	if p.base != set {
+		over := *set
+		d := &over.Delay[p.dir]
+		if rate != nil && rate.With.Bandwidth > 0 {
+			d.Bandwidth, d.PerConnection = rate.With.Bandwidth, true
+		}
+		if loss != nil {
+			d.Loss = loss.With.Loss
+		}
+		p.base, p.over = set, &over
+	}
+	return p.over
+}
+
+// changedDue is due where rules change due times.
+func (c *Conn) changedDue(p *pump, pc *wire.Piece, rest int, begins bool, now wire.Stamp) (int, wire.Stamp) {
+	if begins {
+		p.redraw(pc)
+	}
+	late := extra(p, pc)
+	if late == 0 && p.on[inject.EffectLatency] != nil {
+		late = p.late
+	}
+	slicer := p.on[inject.EffectSlicer]
+	if slicer != nil && rest > 0 {
+		rest = min(rest, p.slice(&slicer.With))
+	}
+	n, due := p.path.Parcel(rest, now)
+	due = max(due.Add(late), p.notBefore)
+	if slicer != nil && n > 0 {
+		if p.sliced != 0 {
+			due = max(due, p.sliced.Add(slicer.With.Delay))
+		}
+		p.sliced = due
+	}
+	if p.holds {
+		return n, p.line.Clamp(inject.Never)
+	}
+	due = p.line.Clamp(due)
+	p.path.Clamped(n, due)
+	return n, due
+}
+
+// redraw draws what rules leave to chance for the exchange that begins, and notes
+// on it which they are.
+func (p *pump) redraw(pc *wire.Piece) {
+	if b := p.on[inject.EffectLatency]; b != nil {
+		p.late = b.Latency(p.src)
+	}
+	x := pc.Exchange
+	if x == nil {
+		return
+	}
+	for e, b := range p.on {
+		if b != nil && !slices.Contains(x.Faults, p.by[e]) {
+			x.Blame(p.by[e])
+		}
+	}
+}
+
+// slice draws a slice's size.
+func (p *pump) slice(w *inject.With) int {
+	return w.Size - w.Variation + p.src.N(2*w.Variation+1)
+}
+
+// bound is how many of n bytes pass, from the first on. The others are thrown
+// away.
+func (c *Conn) bound(p *pump, n int, now wire.Stamp) int {
+	pass := n
+	if b := p.on[inject.EffectLimitData]; b != nil {
+		pass = int(min(int64(n), p.left))
+		p.left -= int64(pass)
+	}
+	if b := p.on[inject.EffectResetPeer]; b != nil && n > 0 {
+		c.end(now.Add(b.With.After), inject.EndAbort)
+		pass = 0
+	}
+	if p.on[inject.EffectTimeout] != nil {
+		pass = 0
+	}
+	return pass
+}
+
+// spent reports that no byte more may pass, so that the connection ends.
+func (p *pump) spent() bool { return p.on[inject.EffectLimitData] != nil && p.left == 0 }
+
+// slowly is when an end is passed on that is due then.
+func (p *pump) slowly(due wire.Stamp) wire.Stamp {
+	if b := p.on[inject.EffectSlowClose]; b != nil && due != inject.Never {
+		return due.Add(b.With.Delay)
+	}
+	return due
+}
