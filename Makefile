@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race fuzz soak bench lint interop check
+.PHONY: help build demo test race fuzz soak copy bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -9,6 +9,9 @@ FUZZTIME ?= 10s
 INTEROP ?= ./...
 # How long the soak takes.
 SOAK ?= 10m
+
+# How many megabytes are copied.
+COPY_MB ?= 1024
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -30,6 +33,9 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 
 soak: ## mixed traffic over changing delays and dropped connections, for SOAK (10m), checksummed
 	go test -race -count=1 -v -timeout 30m ./internal/soak -soak $(SOAK)
+
+copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make test does with 200
+	WIREWAIT_COPY_MB=$(COPY_MB) go test -count=1 -v -run TestCopy_FlatMemoryBothWays ./proxy
 
 bench: ## measure delay errors, overhead and memory beside their baselines
 	go run ./internal/bench
