@@ -104,9 +104,9 @@ async function killed(c, url) {
   await victim.connect()
   const pid = (await victim.query('select pg_backend_pid() as pid')).rows[0].pid
   const end = once(victim, 'error')
+  victim.on('error', () => {}) // soon after it comes another: that the connection ended
   await c.query('select pg_terminate_backend($1)', [pid])
   say('killed', (await end)[0].code)
-  victim.on('error', () => {}) // that the connection ended, too
   await fails('no such database', new Client(url + '_missing').connect())
 }
 
