@@ -15,7 +15,7 @@ var own = map[string][]string{
 	"wire/postgres":  {"wire"},
 	"inject":         {"wire"},
 	"proxy/pump":     {"wire", "inject"},
-	"proxy/admin":    {},
+	"proxy/admin":    {"wire", "inject", "proxy", "proxy/config", "trace"},
 	"proxy/config":   {"wire", "inject", "proxy"},
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
@@ -145,7 +145,7 @@ func TestCheck_FindsViolations(t *testing.T) {
 		{"wire", "wire.go", `import "` + module + `inject"`, "against the direction"},
 		{"trace", "trace.go", `import "` + module + `trace/otlp"`, "against the direction"},
 		{"trace/otlp", "otlp.go", `import "` + module + `proxy"`, "against the direction"},
-		{"proxy/admin", "admin.go", `import "` + module + `proxy"`, "against the direction"},
+		{"proxy", "proxy.go", `import "` + module + `proxy/admin"`, "against the direction"},
 		{"proxy/observe", "observe.go", `import "` + module + `wire"`, "stands in no rule"},
 		{"cmd/wirewait", "serve.go", `import ("` + module + `proxy"; "` + module + `trace/otlp")`, ""},
 	}

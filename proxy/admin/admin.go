@@ -1,12 +1,18 @@
-// Package admin is the small HTTP server beside the links: what a person or a
-// scraper may ask of a running wirewait. It knows nothing of the proxy or of
-// OpenTelemetry and is handed what it serves.
+// Package admin is the small HTTP server beside the links: what a person, a
+// scraper or a test may ask of a running wirewait, and change. It knows nothing
+// of OpenTelemetry and is handed the handler of its metrics.
 //
 //	GET /metrics   the handler that it was given
 //	GET /healthz   200 "ok", or 503 with the reason
+//	/v1/...        links, rules, connections, waits, scenario, config, health:
+//	               JSON, see docs/openapi.yaml
+//
+// Nothing waits for the data path: every request is answered while every peer is
+// stuck, every upstream hangs and every line is full.
 //
 // A page in somebody's browser can reach a loopback port too, so requests are
-// answered only if they were meant for it (see guard).
+// answered only if they were meant for it (see guard). Beyond loopback /v1 wants
+// a token, and Start refuses to go without one.
 package admin
 
 import (
@@ -29,6 +35,11 @@ type Config struct {
 	// Healthy is nil when all is well, else an error whose text may be shown
 	// to anybody; a nil function: always well. It must not block.
 	Healthy func() error
+	// Control is what /v1 shows and changes; nil: there is no /v1.
+	Control *Control
+	// Token is what /v1 wants to be shown; empty: nothing, which is allowed on
+	// loopback only.
+	Token string
 	// Log gets what goes wrong while serving; nil: nobody does.
 	Log *slog.Logger
 }
@@ -46,6 +57,11 @@ func Start(c Config) (*Server, error) {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("admin address %q: write host:port, such as 127.0.0.1:8474", c.Listen)
+	}
+	if c.Control != nil {
+		if err := checkToken(host, c.Token); err != nil {
+			return nil, fmt.Errorf("admin address %q: %w", c.Listen, err)
+		}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -90,6 +106,9 @@ func routes(c Config) http.Handler {
 	mux := http.NewServeMux()
 	if c.Metrics != nil {
 		mux.Handle("GET /metrics", c.Metrics)
+	}
+	if c.Control != nil {
+		c.Control.routes(mux, c.Token)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

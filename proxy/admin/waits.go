@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/trace"
+)
+
+// Waits is the answer of GET /v1/waits: what writes waited for, since the start
+// or since DELETE /v1/waits.
+type Waits struct {
+	// Writes is how many were seen, whatever rows are shown.
+	Writes uint64 `json:"writes"`
+	// Dropped is how many exchanges found no room in the tracer's queue: they
+	// are in no row.
+	Dropped uint64 `json:"dropped"`
+	Rows    []Wait `json:"rows"`
+}
+
+// Wait is one row. What wasn't told apart is left out.
+type Wait struct {
+	Link      string `json:"link,omitempty"`
+	Protocol  string `json:"protocol"`
+	Operation string `json:"operation,omitempty"`
+	// WaitsFor is the write concern, or PostgreSQL's synchronous_commit; "in
+	// transaction" for what waits with its commit; empty: unknown, or a read.
+	WaitsFor string `json:"waits_for"`
+	Basis    string `json:"basis,omitempty"`
+	Write    bool   `json:"write"`
+	Count    uint64 `json:"count"`
+	// Errors counts those that failed or were not replicated as asked, Missing
+	// those that lost their reply: their times are in no figure.
+	Errors  uint64 `json:"errors"`
+	Missing uint64 `json:"missing"`
+	// Total is the whole; the others are its parts. Means add up.
+	Total       Quantiles `json:"total"`
+	Receive     Quantiles `json:"receive"`
+	Request     Quantiles `json:"request"`
+	Server      Quantiles `json:"server"`
+	Replication Quantiles `json:"replication"`
+	Reply       Quantiles `json:"reply"`
+}
+
+// Quantiles describe many durations, in milliseconds.
+type Quantiles struct {
+	P50  float64 `json:"p50_ms"`
+	P95  float64 `json:"p95_ms"`
+	P99  float64 `json:"p99_ms"`
+	Mean float64 `json:"mean_ms"`
+}
+
+func quantiles(q trace.Quantiles) Quantiles {
+	return Quantiles{ms(q.P50), ms(q.P95), ms(q.P99), ms(q.Mean)}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func (c *Control) waits(p *proxy.Proxy, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	by, err := parseBy(q.Get("by"), q.Get("reads"))
+	if err != nil {
+		return nil, err
+	}
+	link := q.Get("link")
+	if link != "" && p.Link(link) == nil {
+		return nil, noLink(p, link)
+	}
+	if link != "" {
+		by.Link = true
+	}
+	w := Waits{Rows: []Wait{}, Dropped: p.Counters().Dropped}
+	if c.Waits == nil {
+		return w, nil
+	}
+	for _, row := range c.Waits.Group(by) {
+		if row.Write {
+			w.Writes += row.Count
+		}
+		if link == "" || row.Link == link {
+			w.Rows = append(w.Rows, describeRow(&row))
+		}
+	}
+	return w, nil
+}
+
+func parseBy(words, reads string) (by trace.By, err error) {
+	if words == "" {
+		words = "link"
+	}
+	for w := range strings.SplitSeq(words, ",") {
+		switch w {
+		case "link":
+			by.Link = true
+		case "operation":
+			by.Operation = true
+		case "basis":
+			by.Basis = true
+		case "concern": // always is
+		default:
+			return by, refuse(http.StatusBadRequest, fmt.Sprintf("by=%q: use link, operation, basis and concern, with commas between", words))
+		}
+	}
+	switch reads {
+	case "", "false":
+	case "true":
+		by.Reads = true
+	default:
+		return by, refuse(http.StatusBadRequest, fmt.Sprintf("reads=%q: use true or false", reads))
+	}
+	return by, nil
+}
+
+func describeRow(r *trace.Row) Wait {
+	return Wait{
+		Link: r.Link, Protocol: r.Protocol, Operation: r.Operation, WaitsFor: r.Concern, Basis: r.Basis, Write: r.Write,
+		Count: r.Count, Errors: r.Errors, Missing: r.Missing,
+		Total: quantiles(r.Total), Receive: quantiles(r.Receive), Request: quantiles(r.Request),
+		Server: quantiles(r.Server), Replication: quantiles(r.Replication), Reply: quantiles(r.Reply),
+	}
+}
+
+func (c *Control) resetWaits(*proxy.Proxy, *http.Request) (any, error) {
+	if c.Waits != nil {
+		c.Waits.Reset()
+	}
+	return struct{}{}, nil
+}
