@@ -22,7 +22,7 @@ type driver interface {
 	// halt makes the driver end, wherever it waits, and finish the connection.
 	// Any goroutine may call it, once.
 	halt()
-	// reset reports whether a write to the server met a reset.
+	// broken reports whether a write to the server met a reset.
 	broken() bool
 }
 
@@ -55,10 +55,11 @@ type taker interface {
 
 // outcome is what became of bytes that were read.
 type outcome struct {
-	pause  bool // the line is full: read no more until resume says so
-	kept   bool // the buffer belongs to the line
-	queued bool // the line has something to write
-	err    error
+	kept  bool       // the buffer belongs to the line
+	pause bool       // the line is full: read no more until resume says so
+	again wire.Stamp // when to ask resume although nobody says so; 0: never
+	next  wire.Stamp // when the line has something to do; 0: nothing
+	err   error      // of the write
 }
 
 // forward takes what was read in a direction through the pump, and writes to dst
@@ -85,8 +86,9 @@ func (c *conn) forward(dir wire.Direction, b []byte, dst taker) (o outcome) {
 	if !c.unread {
 		c.unread = !c.watch()
 	}
+	o.kept, o.pause = r.Kept, r.Pause
+	o.next, o.again = c.pump.Next(dir), c.pump.LookAgain(dir)
 	c.mu.Unlock()
-	o.pause, o.kept, o.queued = r.Pause, r.Kept, r.Queued || n < r.Direct
 	return o
 }
 
@@ -104,11 +106,13 @@ func (c *conn) due(dir wire.Direction, vec [][]byte) ([][]byte, inject.End, wire
 }
 
 // wrote says that n of the bytes that due gave were taken by a write that began
-// at at. It reports whether a paused reader should try resume.
-func (c *conn) wrote(dir wire.Direction, n int, at wire.Stamp) bool {
+// at at. It reports whether a paused reader should try resume, and when the line
+// has something to do next.
+func (c *conn) wrote(dir wire.Direction, n int, at wire.Stamp) (room bool, next wire.Stamp) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.pump.Wrote(dir, n, at)
+	room = c.pump.Wrote(dir, n, at)
+	return room, c.pump.Next(dir)
 }
 
 // resume ends the pause of a direction if its line has room again; if not, again
@@ -171,5 +175,10 @@ func (c *conn) checkStop() {
 
 // newDriver is the driver of an established connection, and what starts it.
 func (c *conn) newDriver(e *established) (d driver, start func()) {
+	if c.link.proxy.config.Driver == DriverEpoll {
+		if d, start = c.onLoop(e); d != nil {
+			return d, start
+		}
+	}
 	return c.overNet(e)
 }

@@ -92,7 +92,7 @@ func (w *way) read() {
 // pause.
 func (w *way) pass(b []byte) bool {
 	o := w.forward(w.dir, b, w.dst)
-	if o.queued {
+	if o.next != 0 {
 		w.startWriter()
 	}
 	if !o.kept {
@@ -172,7 +172,7 @@ func (w *way) writeDue(vec [][]byte) bool {
 	w.vec = vec[:0] // for the next time: nobody else writes meanwhile
 	n, err := w.dst.writev(vec)
 	clear(vec)
-	if w.wrote(w.dir, n, at) {
+	if room, _ := w.wrote(w.dir, n, at); room {
 		w.wakeReader()
 	}
 	if err != nil {

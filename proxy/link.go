@@ -37,6 +37,7 @@ const (
 	noticeTLSClient
 	noticeTLSUpstream
 	noticeBinding
+	noticeLoop
 	numNotices
 )
 

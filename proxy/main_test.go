@@ -143,6 +143,20 @@ func (on driverName) start(t *testing.T, lc LinkConfig, change ...func(*Config))
 	return start(t, lc, append(change, func(c *Config) { c.Driver = string(on) })...)
 }
 
+// driven is the number of connections that have their driver.
+func driven(p *Proxy) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		c.mu.Lock()
+		if c.driver != nil {
+			n++
+		}
+		c.mu.Unlock()
+	}
+	return n
+}
+
 func dialLink(t *testing.T, l *Link) net.Conn {
 	t.Helper()
 	c, err := net.Dial(l.Addr().Network(), l.Addr().String())

@@ -86,6 +86,7 @@ type Proxy struct {
 	log     *slog.Logger
 	clock   *clock
 	alarm   alarm
+	loops   loops
 	lines   *budget
 	inflate *budget
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
@@ -202,6 +203,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		}
 		<-ended
 	}
+	p.loops.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.alarm != nil {

@@ -317,6 +317,7 @@ func deliversWhatWaitsAndClosesTheIdle(t *testing.T, on driverName) {
 	idle, busy := dialLink(t, l), dialLink(t, l)
 	_, _ = busy.Write([]byte("promised"))
 	soon(t, "the bytes wait", func() bool { return p.Counters().BytesLive == 8 })
+	soon(t, "both lead to the upstream", func() bool { return driven(p) == 2 })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := p.Shutdown(ctx); err != nil {

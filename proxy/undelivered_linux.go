@@ -20,12 +20,16 @@ func undelivered(c net.Conn) (n int) {
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) {
-		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err != nil || info.State == closed {
-			return
-		}
-		n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-	})
+	_ = raw.Control(func(fd uintptr) { n = undeliveredBy(int(fd)) })
+	return n
+}
+
+// undeliveredBy is undelivered for a descriptor.
+func undeliveredBy(fd int) int {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil || info.State == closed {
+		return 0
+	}
+	n, _ := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 	return n
 }

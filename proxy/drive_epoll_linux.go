@@ -1,0 +1,368 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// epollDriver drives a connection as one of many in an event loop. It owns both
+// descriptors, and only the loop's thread touches anything here but by halt and
+// broken.
+type epollDriver struct {
+	*conn
+	loop  *loop
+	lanes [2]lane // by direction
+	phase phase
+
+	ready bool       // in the loop's list of those who have a turn
+	wake  wire.Stamp // when it is to have one; 0: not in the loop's heap
+	index int        // in that heap
+}
+
+type phase uint8
+
+const (
+	phaseNew     phase = iota // the loop doesn't know of it yet
+	phaseDriving              // bytes pass
+	phaseOver                 // nothing passes any more; halted will follow
+	phaseLeaving              // the sockets are being closed
+	phaseGone                 // they are
+)
+
+// lane is one direction, and the socket that it reads from.
+type lane struct {
+	fd     int // -1: closed
+	prefix []byte
+	unix   bool
+
+	// Of the socket.
+	readable bool        // there may be something to read
+	tail     bool        // an end, an error or urgent data: read until there is nothing
+	full     bool        // it takes no more bytes until it says so
+	broken   atomic.Bool // a write met a reset: see socket.broken
+
+	// Of the direction.
+	paused   bool       // its line is full
+	readDone bool       // nothing more is read
+	done     bool       // its end was carried out
+	next     wire.Stamp // when its line has something to do; 0: nothing
+	again    wire.Stamp // when to look whether a full line has room; 0: never
+	silent   wire.Stamp // when its peer has been silent for too long; 0: never
+	left     int        // bytes to read away before closing
+	delivery *delivery  // a reset waits for what was written before
+}
+
+// onLoop is a driver for a connection of two plain sockets, and what starts it;
+// nil if it isn't one, or there is no descriptor to do it with.
+func (c *conn) onLoop(e *established) (driver, func()) {
+	if !plain(e.client) || !plain(e.server) {
+		return nil, nil
+	}
+	l, err := c.link.proxy.loops.pick(c.link.proxy)
+	if err != nil {
+		c.link.say(noticeLoop, "connections are driven by goroutines", "error", err)
+		return nil, nil
+	}
+	fds, err := detach(e.client, e.server)
+	if err != nil {
+		l.load.Add(-1)
+		return nil, nil
+	}
+	d := &epollDriver{conn: c, loop: l}
+	up, down := &d.lanes[wire.ToServer], &d.lanes[wire.ToClient]
+	up.fd, up.prefix, up.unix = fds[0], e.prefix, isUnix(e.client)
+	down.fd, down.unix = fds[1], isUnix(e.server)
+	return d, func() { l.post(letterAdd, d) }
+}
+
+func (d *epollDriver) halt() { d.loop.post(letterHalt, d) }
+
+func (d *epollDriver) broken() bool { return d.lanes[wire.ToClient].broken.Load() }
+
+// add begins the driving.
+func (d *epollDriver) add() {
+	d.phase = phaseDriving
+	for i := range d.lanes {
+		ln := &d.lanes[i]
+		d.loop.put(ln.fd, d)
+		ln.readable = len(ln.prefix) > 0
+		if err := d.loop.watch(ln.fd, changes); err != nil {
+			d.link.proxy.log.Warn("connection ended", "link", d.link.Name(), "error", err)
+			d.phase = phaseOver
+			d.tear()
+			return
+		}
+	}
+	d.mu.Lock()
+	stopped := d.stopped
+	d.mu.Unlock()
+	if stopped { // before the loop knew of it
+		d.halted()
+		return
+	}
+	d.checkStop()
+	d.loop.makeReady(d)
+}
+
+// happened notes what changed on a socket.
+func (d *epollDriver) happened(fd int, events uint32) {
+	i := wire.ToServer
+	if d.lanes[i].fd != fd {
+		i = wire.ToClient
+	}
+	ln := &d.lanes[i]
+	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		ln.full = false
+	}
+	if events&(unix.EPOLLRDHUP|unix.EPOLLPRI|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		ln.readable, ln.tail = true, true
+	}
+	if events&unix.EPOLLIN != 0 {
+		ln.readable = true
+	}
+}
+
+// turn does what there is to do, but no more than one read and one write in each
+// direction, and sees to the next turn.
+func (d *epollDriver) turn() {
+	if d.phase == phaseLeaving {
+		d.drain()
+		return
+	}
+	for dir := range wire.Direction(len(d.lanes)) {
+		d.write(dir)
+		d.listen(dir)
+		d.read(dir)
+	}
+	if d.phase != phaseDriving {
+		return
+	}
+	d.checkStop()
+	d.plan()
+}
+
+// plan has the loop give another turn, as soon as there is something to do.
+func (d *epollDriver) plan() {
+	now := d.loop.clock.now()
+	var due wire.Stamp
+	at := func(t wire.Stamp) {
+		if t != 0 && (due == 0 || t < due) {
+			due = t
+		}
+	}
+	for dir := range d.lanes {
+		ln, dst := &d.lanes[dir], &d.lanes[1-dir]
+		if !ln.done && (!dst.full || ln.delivery != nil) {
+			at(ln.next)
+		}
+		switch {
+		case ln.readDone:
+		case ln.paused:
+			at(ln.again)
+		case ln.readable:
+			due = now
+		default:
+			at(ln.silent)
+		}
+	}
+	if due != 0 && due <= now {
+		d.loop.makeReady(d)
+		due = 0
+	}
+	d.loop.schedule(d, due)
+}
+
+// read reads once, if there may be something, and passes it on.
+func (d *epollDriver) read(dir wire.Direction) {
+	ln := &d.lanes[dir]
+	if !ln.readable || ln.paused || ln.readDone || d.phase != phaseDriving {
+		return
+	}
+	b := d.loop.buf
+	var n int
+	var err error
+	if len(ln.prefix) > 0 {
+		n = copy(b, ln.prefix)
+		ln.prefix = ln.prefix[n:]
+	} else if n, err = rawRecv(ln.fd, b); err == nil {
+		// Less than was asked for: that was all, and more is another change
+		// (epoll(7), question 9), unless something stands behind it already.
+		// A unix socket's read may also end where another write began.
+		ln.readable = n == len(b) || ln.tail || ln.unix
+	}
+	switch {
+	case err == unix.EAGAIN:
+		ln.readable, ln.tail = false, false
+	case err != nil:
+		d.readEnds(dir, err)
+	case n == 0:
+		d.readEnds(dir, io.EOF)
+	default:
+		d.pass(dir, b[:n])
+	}
+}
+
+func (d *epollDriver) pass(dir wire.Direction, b []byte) {
+	ln, dst := &d.lanes[dir], &d.lanes[1-dir]
+	d.renewSilence(ln)
+	o := d.forward(dir, b, dst)
+	if o.kept {
+		d.loop.buf = getBuffer()
+	}
+	ln.next, ln.paused, ln.again = o.next, o.pause, o.again
+	if o.err != nil {
+		d.failed(dir, o.err)
+	}
+}
+
+// readEnds passes on how the reading of a direction ended.
+func (d *epollDriver) readEnds(dir wire.Direction, err error) {
+	ln := &d.lanes[dir]
+	ln.readDone = true
+	if d.readEnd(dir, err) {
+		ln.next = d.loop.clock.now()
+	} else {
+		d.ends(dir)
+	}
+}
+
+// listen does what is due in a direction whose reading stands still: it goes on
+// if the line has room again, and ends if the peer was silent for too long.
+func (d *epollDriver) listen(dir wire.Direction) {
+	ln := &d.lanes[dir]
+	if ln.readDone || d.phase != phaseDriving {
+		return
+	}
+	switch {
+	case ln.paused && ln.again != 0 && ln.again <= d.loop.clock.now():
+		d.tryResume(dir)
+	case !ln.paused && !ln.readable && ln.silent != 0 && ln.silent <= d.loop.clock.now():
+		d.readEnds(dir, os.ErrDeadlineExceeded)
+	}
+}
+
+func (d *epollDriver) tryResume(dir wire.Direction) {
+	ln := &d.lanes[dir]
+	if !ln.paused {
+		return
+	}
+	ok, again := d.resume(dir)
+	if ln.paused, ln.again = !ok, again; ok {
+		d.renewSilence(ln) // the peer was not silent: nobody listened
+	}
+}
+
+// write writes once, if something is due, or carries out the end.
+func (d *epollDriver) write(dir wire.Direction) {
+	ln, dst := &d.lanes[dir], &d.lanes[1-dir]
+	switch {
+	case ln.done || ln.next == 0 || d.phase != phaseDriving:
+		return
+	case ln.delivery != nil:
+		d.deliver(dir)
+		return
+	case dst.full || ln.next > d.loop.clock.now():
+		return
+	}
+	d.mu.Lock()
+	vec, end, next := d.due(dir, d.loop.vec[:0])
+	d.mu.Unlock()
+	switch {
+	case len(vec) > 0:
+		d.loop.vec = vec[:0]
+		d.writeDue(dir, vec)
+		clear(vec)
+	case end != inject.EndNone:
+		d.carryOut(dir, end)
+	default:
+		ln.next = next
+	}
+}
+
+func (d *epollDriver) writeDue(dir wire.Direction, vec [][]byte) {
+	ln, dst := &d.lanes[dir], &d.lanes[1-dir]
+	at := d.loop.clock.now()
+	n, err := dst.tryv(vec, d.loop)
+	room, next := d.wrote(dir, n, at)
+	ln.next = next
+	if err != nil {
+		d.failed(dir, err)
+	} else if room {
+		d.tryResume(dir)
+	}
+}
+
+// carryOut does to the other socket what happened to this one.
+func (d *epollDriver) carryOut(dir wire.Direction, e inject.End) {
+	ln, dst := &d.lanes[dir], &d.lanes[1-dir]
+	if e == inject.EndReset || ln.broken.Load() {
+		ln.delivery = d.newDelivery(dst)
+		d.deliver(dir)
+		return
+	}
+	_ = unix.Shutdown(dst.fd, unix.SHUT_WR) // an error shows on the other direction
+	d.ends(dir)
+}
+
+// failed says that the socket which a direction writes to is gone.
+func (d *epollDriver) failed(dir wire.Direction, err error) {
+	d.fail(dir, err)
+	d.lanes[dir].paused = false // what comes now is thrown away
+	d.ends(dir)
+}
+
+// ends counts a direction as ended. What comes next is read from the socket that
+// it wrote to.
+func (d *epollDriver) ends(dir wire.Direction) {
+	d.lanes[dir].done, d.lanes[dir].next = true, 0
+	if d.endWay(dir) {
+		d.renewSilence(&d.lanes[1-dir])
+	} else {
+		d.phase = phaseOver
+	}
+}
+
+// renewSilence is called when something was heard, or could not be.
+func (d *epollDriver) renewSilence(ln *lane) {
+	if d.half.Load() {
+		ln.silent = d.loop.clock.now().Add(d.link.proxy.config.Linger)
+	}
+}
+
+// try writes what the socket takes.
+func (ln *lane) try(b []byte) (int, error) {
+	if ln.full {
+		return 0, nil
+	}
+	n, err := rawSend(ln.fd, b)
+	return n, ln.took(n < len(b), err)
+}
+
+// tryv is try for several stretches.
+func (ln *lane) tryv(vec [][]byte, l *loop) (n int, err error) {
+	total := 0
+	for _, b := range vec[:min(len(vec), maxIovecs)] {
+		total += len(b)
+	}
+	n, l.iov, err = rawSendv(ln.fd, vec, l.iov)
+	return n, ln.took(n < total, err)
+}
+
+// took notes what a write says of the socket.
+func (ln *lane) took(short bool, err error) error {
+	switch {
+	case err == nil || err == unix.EAGAIN:
+		ln.full = short
+		return nil
+	case errors.Is(err, unix.ECONNRESET):
+		ln.broken.Store(true)
+	}
+	return err
+}
