@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -28,9 +29,10 @@ type conn struct {
 
 	// source is whose connection this is, and basis how that is known. They
 	// change once at most, while basis is unknown: see tell.
-	source   atomic.Pointer[source]
-	basis    string
-	from     net.Addr // the client's address
+	source atomic.Pointer[source]
+	basis  string
+
+	from, to net.Addr // the client's address, and the one that it dialled
 	accepted wire.Stamp
 
 	// over is closed when the driver is to stop.
@@ -57,10 +59,10 @@ type conn struct {
 func (l *Link) serve(nc net.Conn) {
 	p := l.proxy
 	accepted := p.clock.now()
-	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), from: nc.RemoteAddr(), accepted: accepted}
+	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), accepted: accepted}
+	c.from, c.to = nc.RemoteAddr(), nc.LocalAddr()
 	c.source.Store(c.route.base)
 	c.basis = c.route.basis()
-	c.tell(c.route.sources.at(c.from), basisAddress)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if !p.add(c) {
 		nc.Close()
@@ -266,6 +268,12 @@ func (c *conn) dial() (net.Conn, error) {
 	nc, err := c.link.proxy.dial(ctx, c.route.upstream.network, c.route.upstream.value)
 	if err != nil {
 		return nil, &dialError{err}
+	}
+	if c.route.config.ProxyProtocol.Send {
+		if _, err := nc.Write(proxyHeader(c.from, c.to)); err != nil {
+			nc.Close()
+			return nil, &dialError{fmt.Errorf("PROXY header: %w", err)}
+		}
 	}
 	return nc, nil
 }

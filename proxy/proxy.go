@@ -75,6 +75,8 @@ type LinkConfig struct {
 	// Sources are those who dial the link, where that is more than From. Delay
 	// and Pipes are then for the connections that nothing tells.
 	Sources []Source
+	// ProxyProtocol says who else may say who dials, and whom to tell.
+	ProxyProtocol ProxyProtocol
 }
 
 // inflateLimit bounds decompression over all connections.

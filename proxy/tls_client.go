@@ -30,6 +30,9 @@ var (
 // establish makes the connection to the upstream and settles, on both legs,
 // what is encrypted.
 func (c *conn) establish(nc net.Conn, accepted wire.Stamp) (*established, error) {
+	if err := c.introduce(nc); err != nil {
+		return nil, &tlsError{"client", err}
+	}
 	r := c.route
 	e := &established{client: nc, protocol: r.config.Protocol, notBefore: c.connectCost(accepted, 1)}
 	var err error

@@ -31,6 +31,7 @@ const (
 	atDriver
 	atDriverVersion
 	atUser
+	atMember
 
 	inReply
 	inOpTime
@@ -203,12 +204,40 @@ func (r *request) special(key []byte, typ byte) (node, action) {
 		if isHello(op) {
 			return inClient, descend
 		}
+	case "hostInfo":
+		if isHello(op) {
+			return r.member(key, typ, "hostInfo")
+		}
+	case "from":
+		if op == "replSetHeartbeat" {
+			return r.member(key, typ, "from")
+		}
 	case "saslSupportedMechs":
 		if isHello(op) {
 			return want(key, typ, "saslSupportedMechs", typeString, atUser)
 		}
 	}
 	return nowhere, skip
+}
+
+// member takes what a member of a replica set calls itself, if anybody asks:
+// hostInfo of its hello (src/mongo/client/async_client.cpp), from of its
+// heartbeats (src/mongo/db/repl/repl_set_heartbeat_args_v1.cpp).
+func (r *request) member(key []byte, typ byte, name string) (node, action) {
+	if r.s.options.Member == nil {
+		return nowhere, skip
+	}
+	return want(key, typ, name, typeString, atMember)
+}
+
+func (r *request) tellMember(name string) {
+	switch {
+	case name == "": // a member that has no configuration yet
+	case isHello(r.x.Operation):
+		r.s.options.Member(name, "host_info")
+	default:
+		r.s.options.Member(name, "heartbeat")
+	}
 }
 
 // metadata takes what a client says of itself in its first hello.
@@ -267,5 +296,7 @@ func (r *request) value(n node, typ byte, v []byte) {
 		r.version = metadataText(v)
 	case atUser:
 		r.user = afterDot(v)
+	case atMember:
+		r.tellMember(metadataText(v))
 	}
 }
