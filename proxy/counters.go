@@ -37,13 +37,14 @@ func (r *rare) trouble(reason string) {
 // Counters is a snapshot of what was counted, of each link and of all. It takes
 // each connection's lock for a moment and waits for no peer.
 func (p *Proxy) Counters() trace.Counters {
-	var s trace.Counters
+	p.mu.Lock()
+	links := slices.Clone(p.links)
+	s := p.gone
+	s.DecodeFailures = maps.Clone(p.gone.DecodeFailures)
 	if p.config.Tracer != nil {
 		s.Dropped = p.config.Tracer.Dropped()
 	}
-	links := slices.Clone(p.Links())
 	index := make(map[*Link]int, len(links))
-	p.mu.Lock()
 	for i, l := range links {
 		s.Links = append(s.Links, l.past)
 		index[l] = i
@@ -69,6 +70,30 @@ func (p *Proxy) Counters() trace.Counters {
 		s.Add(n)
 	}
 	return s
+}
+
+// ended takes a connection's counts over that is off the books. Called with mu
+// held.
+func (p *Proxy) ended(c *conn) {
+	c.link.past.ConnectionsTotal++
+	c.addTo(&c.link.past)
+	if c.link.retired {
+		p.retire(c.link)
+	}
+}
+
+// retire keeps what a link counted that a reload took away, in the sums, once
+// its last connection has ended. Called with mu held.
+func (p *Proxy) retire(l *Link) {
+	l.retired = true
+	for c := range p.conns {
+		if c.link == l {
+			return
+		}
+	}
+	n := l.past
+	l.rare.addTo(&n)
+	p.gone.Add(&n)
 }
 
 func (r *rare) addTo(n *trace.LinkCounters) {

@@ -25,6 +25,7 @@ type Link struct {
 	listener atomic.Pointer[listener]
 	rare     rare
 	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
+	retired  bool               // by a reload; the same
 
 	said [numNotices]sync.Once
 }

@@ -14,7 +14,7 @@ import (
 type listener struct {
 	net.Listener
 	proxy   *Proxy
-	address string // LinkConfig.Listen
+	address string // LinkConfig.Listen; guarded by Proxy.reloading
 	link    atomic.Pointer[Link]
 }
 

@@ -104,6 +104,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	links []*Link
+	gone  trace.Counters // of links that a reload took away
 	conns map[*conn]struct{}
 }
 
@@ -248,6 +249,5 @@ func (p *Proxy) remove(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
-	c.link.past.ConnectionsTotal++
-	c.addTo(&c.link.past)
+	p.ended(c)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 )
 
@@ -81,9 +82,11 @@ func nameOf(c LinkConfig) string {
 // another address each time, so there it is the link's own one.
 func (r *reload) inherited(c LinkConfig) *listener {
 	a, _ := parseAddress(c.Listen)
-	free := a.network == "tcp" && a.port == 0
+	anyPort := a.network == "tcp" && a.port == 0
 	for _, l := range r.now {
-		if ln := l.listener.Load(); ln.address == c.Listen && (!free || l.name == nameOf(c)) && !r.taken(ln) {
+		ln := l.listener.Load()
+		same := ln.address == c.Listen && (!anyPort || l.name == nameOf(c)) || ln.Addr().String() == c.Listen
+		if same && !r.taken(ln) {
 			return ln
 		}
 	}
@@ -151,8 +154,12 @@ func (r *reload) commit() error {
 		if ln := l.listener.Load(); !r.taken(ln) {
 			ln.Close()
 		}
+		if !slices.Contains(links, l) {
+			p.retire(l)
+		}
 	}
 	for i, n := range r.plans {
+		n.listener.address = n.route.config.Listen
 		links[i].listener.Store(n.listener)
 	}
 	p.links = links

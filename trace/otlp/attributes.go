@@ -38,6 +38,7 @@ const (
 
 	keyLink            = attribute.Key("wirewait.link")
 	keyFrom            = attribute.Key("wirewait.from")
+	keyFromBasis       = attribute.Key("wirewait.from.basis")
 	keyTo              = attribute.Key("wirewait.to")
 	keyUpstreamPort    = attribute.Key("wirewait.upstream_port")
 	keyBasis           = attribute.Key("wirewait.write.basis")
@@ -96,6 +97,9 @@ func connectionAttributes(c *trace.Conn) []attribute.KeyValue {
 	a = appendAddress(a, semconv.ClientAddressKey, semconv.ClientPortKey, c.ClientAddr)
 	a = appendString(a, keyLink, c.Link)
 	a = appendString(a, keyFrom, c.From)
+	if c.FromBasis != "link" { // its own listener: nothing was concluded
+		a = appendString(a, keyFromBasis, c.FromBasis)
+	}
 	a = appendString(a, keyTo, c.To)
 	return appendInt(a, keyUpstreamPort, int64(c.UpstreamPort))
 }
