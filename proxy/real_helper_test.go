@@ -30,6 +30,7 @@ type rig struct {
 	mu     sync.Mutex
 	seen   map[string]int // writes by operation
 	undone map[string]int // of those, what a later error rolled back
+	levels map[string]int // the same by their concern and where it's known from
 }
 
 // safeBuffer is a log that may be read while it is written.
@@ -55,6 +56,7 @@ func (r *rig) Consume(f *trace.Finished) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[f.Operation]++
+	r.levels[f.Postgres.SynchronousCommit+"/"+f.Postgres.SyncSource]++
 	if f.Postgres.RolledBack {
 		r.undone[f.Operation]++
 	}
@@ -63,7 +65,7 @@ func (r *rig) Consume(f *trace.Finished) {
 // newRig starts a proxy. Its end comes with the test's.
 func newRig(t *testing.T, lc proxy.LinkConfig) *rig {
 	t.Helper()
-	r := &rig{seen: map[string]int{}, undone: map[string]int{}}
+	r := &rig{seen: map[string]int{}, undone: map[string]int{}, levels: map[string]int{}}
 	r.tracer = trace.New(1<<16, r)
 	t.Cleanup(r.tracer.Close)
 	lc.Listen = "127.0.0.1:0"
