@@ -100,6 +100,9 @@ func server(t *testing.T, network, addr string, f func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
+// Serve is server, for the tests that stand outside the package.
+var Serve = server
+
 func echo(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) }
 
 // start runs a proxy with one link, which ends with the test.
