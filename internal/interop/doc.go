@@ -1,5 +1,5 @@
-// Package interop runs real clients and servers through wirewait. It has no
-// code of its own, only tests, and it is a module of its own so that their
+// Package interop runs real clients and servers through wirewait. It has only
+// tests, which share rig and ferret, and it is a module of its own so that their
 // weight stays out of the root one.
 //
 //	official Go driver --+            +-- FerretDB on SQLite, in this process

@@ -73,8 +73,8 @@ func TestPeer_Compressors(t *testing.T) {
 
 			const rtt = 10 * time.Millisecond
 			b := startPeer(t, o)
-			r := startRig(t, wire.MongoDB, b.Addr(), rtt)
-			compare(t, direct, runMongo(t, b.URI(r.addr())+more, rtt, peerSteps()))
+			r := startLink(t, wire.MongoDB, b.Addr(), rtt)
+			compare(t, direct, runMongo(t, b.URI(r.Addr())+more, rtt, peerSteps()))
 			var want []write
 			for _, s := range peerSteps() {
 				want = append(want, s.writes...)
@@ -108,10 +108,10 @@ func TestPeer_UnacknowledgedWrites(t *testing.T) {
 				o.Compressors = []string{compressor}
 			}
 			m := startPeer(t, o)
-			r := startRig(t, wire.MongoDB, m.Addr(), rtt)
+			r := startLink(t, wire.MongoDB, m.Addr(), rtt)
 			// One connection, on which everything is answered in order: a reply
 			// that went to the wrong request would show.
-			client := dialMongo(t, m.URI(r.addr())+"&maxPoolSize=1&compressors="+compressor)
+			client := dialMongo(t, m.URI(r.Addr())+"&maxPoolSize=1&compressors="+compressor)
 			db := client.Database(database)
 			silent := db.Collection(collection, options.Collection().SetWriteConcern(writeconcern.Unacknowledged()))
 			var want []write

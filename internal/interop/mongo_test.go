@@ -11,16 +11,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/wirewait/wirewait/internal/interop/ferret"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
 func TestFerretDB_OutcomeAndWrites(t *testing.T) {
-	direct := runMongo(t, "mongodb://"+startFerret(t)+"/", 0, steps())
+	direct := runMongo(t, "mongodb://"+ferret.Start(t)+"/", 0, steps())
 	for _, rtt := range []time.Duration{0, 20 * time.Millisecond} {
 		t.Run(rtt.String(), func(t *testing.T) {
-			r := startRig(t, wire.MongoDB, startFerret(t), rtt)
-			compare(t, direct, runMongo(t, "mongodb://"+r.addr()+"/", rtt, steps()))
+			r := startLink(t, wire.MongoDB, ferret.Start(t), rtt)
+			compare(t, direct, runMongo(t, "mongodb://"+r.Addr()+"/", rtt, steps()))
 			var want []write
 			for _, s := range steps() {
 				want = append(want, s.writes...)
@@ -68,8 +69,8 @@ func seen(f *trace.Finished) write {
 
 func TestFerretDB_ManyClients(t *testing.T) {
 	const clients, each = 16, 25
-	r := startRig(t, wire.MongoDB, startFerret(t), 0)
-	uri := "mongodb://" + r.addr() + "/"
+	r := startLink(t, wire.MongoDB, ferret.Start(t), 0)
+	uri := "mongodb://" + r.Addr() + "/"
 	// FerretDB makes a collection at its first insert, which must not race.
 	first := dialMongo(t, uri)
 	c := first.Database(database).Collection(collection)

@@ -20,6 +20,7 @@ type pgWrite struct {
 	InBlock bool
 	Shared  int // writes that one Sync or Query committed
 	Code    string
+	Undone  bool // by an error behind it
 }
 
 const byDefault = "/default"
@@ -39,7 +40,7 @@ func seenPG(f *trace.Finished) pgWrite {
 	p := &f.Postgres
 	return pgWrite{
 		Tag: p.Tag, Level: p.SynchronousCommit + "/" + p.SyncSource,
-		InBlock: p.InBlock, Shared: p.Shared, Code: f.ErrorCode,
+		InBlock: p.InBlock, Shared: p.Shared, Code: f.ErrorCode, Undone: p.RolledBack,
 	}
 }
 
@@ -168,7 +169,7 @@ func manySteps() []pgStep {
 			b.Queue("insert into t values ($1, $2)", 1, "again")
 			b.Queue("insert into t values ($1, $2)", 21, "never tried")
 			return nil, c.SendBatch(ctx, &b).Close()
-		}, []pgWrite{{Tag: "INSERT 0 1", Level: byDefault}, {Level: byDefault, Code: "23505"}}},
+		}, []pgWrite{{Tag: "INSERT 0 1", Level: byDefault, Undone: true}, {Level: byDefault, Code: "23505"}}},
 		{"copy in", func(ctx context.Context, c *pgx.Conn) (any, error) {
 			return c.CopyFrom(ctx, pgx.Identifier{"t"}, []string{"id", "s"},
 				pgx.CopyFromSlice(10_000, func(i int) ([]any, error) { return []any{1000 + i, "copied"}, nil }))

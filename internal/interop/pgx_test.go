@@ -57,8 +57,8 @@ func TestPgx_OutcomeAndWrites(t *testing.T) {
 	}
 	for name, rtt := range map[string]time.Duration{"undelayed": 0, "delayed": 20 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			r := startRig(t, wire.Postgres, pg.Addr(), rtt)
-			compare(t, direct, runPG(t, newDatabase(t, pg, r.addr(), name), rtt, pgSteps()))
+			r := startLink(t, wire.Postgres, pg.Addr(), rtt)
+			compare(t, direct, runPG(t, newDatabase(t, pg, r.Addr(), name), rtt, pgSteps()))
 			checkPGWrites(t, r.writes(t), want, name)
 		})
 	}
@@ -83,7 +83,7 @@ func checkPGWrites(t *testing.T, got []trace.Finished, want []pgWrite, database 
 		if f.Protocol != wire.Postgres || f.Database != database {
 			t.Errorf("write %d: %s of %q", i, f.Protocol, f.Database)
 		}
-		if !f.Answered || f.OK != (want[i].Code == "") || f.Failed() == f.OK {
+		if !f.Answered || f.OK != (want[i].Code == "") || f.Failed() != (!f.OK || want[i].Undone) {
 			t.Errorf("write %d: answered %v, ok %v, failed %v", i, f.Answered, f.OK, f.Failed())
 		}
 		if f.Peer == nil || f.Peer.User != "postgres" || f.Peer.BackendPID == 0 {
@@ -97,7 +97,7 @@ func checkPGWrites(t *testing.T, got []trace.Finished, want []pgWrite, database 
 
 func TestPgx_StartupParameterIsTheLevel(t *testing.T) {
 	pg := startPostgres(t)
-	r := startRig(t, wire.Postgres, pg.Addr(), 0)
+	r := startLink(t, wire.Postgres, pg.Addr(), 0)
 	steps := []pgStep{
 		exec("create table t (n int)", nil, alone("CREATE TABLE", "local/startup")),
 		exec("set synchronous_commit = on", nil),
@@ -105,7 +105,7 @@ func TestPgx_StartupParameterIsTheLevel(t *testing.T) {
 		exec("reset all", nil),
 		exec("insert into t values ($1)", []any{2}, alone("INSERT 0 1", "local/startup")),
 	}
-	runPG(t, newDatabase(t, pg, r.addr(), "levels")+"&synchronous_commit=local", 0, steps)
+	runPG(t, newDatabase(t, pg, r.Addr(), "levels")+"&synchronous_commit=local", 0, steps)
 	var want []pgWrite
 	for _, s := range steps {
 		want = append(want, s.writes...)
@@ -116,12 +116,12 @@ func TestPgx_StartupParameterIsTheLevel(t *testing.T) {
 func TestPgx_ListenAndNotify(t *testing.T) {
 	pg := startPostgres(t)
 	for _, rtt := range []time.Duration{0, 40 * time.Millisecond} {
-		r := startRig(t, wire.Postgres, pg.Addr(), rtt)
-		listener, err := pgx.Connect(t.Context(), pg.URL(r.addr()))
+		r := startLink(t, wire.Postgres, pg.Addr(), rtt)
+		listener, err := pgx.Connect(t.Context(), pg.URL(r.Addr()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		speaker, err := pgx.Connect(t.Context(), pg.URL(r.addr()))
+		speaker, err := pgx.Connect(t.Context(), pg.URL(r.Addr()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,8 +159,8 @@ func TestPgx_ListenAndNotify(t *testing.T) {
 func TestPgx_ContextCancelUnderDelay(t *testing.T) {
 	const rtt = 200 * time.Millisecond
 	pg := startPostgres(t)
-	r := startRig(t, wire.Postgres, pg.Addr(), rtt)
-	config, err := pgx.ParseConfig(newDatabase(t, pg, r.addr(), "cancelled"))
+	r := startLink(t, wire.Postgres, pg.Addr(), rtt)
+	config, err := pgx.ParseConfig(newDatabase(t, pg, r.Addr(), "cancelled"))
 	if err != nil {
 		t.Fatal(err)
 	}

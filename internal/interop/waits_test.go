@@ -41,8 +41,8 @@ func TestWaits_MongoServer(t *testing.T) {
 		}
 		return 0
 	}})
-	r := startRig(t, wire.MongoDB, m.Addr(), thinkRTT)
-	client := dialMongo(t, m.URI(r.addr()))
+	r := startLink(t, wire.MongoDB, m.Addr(), thinkRTT)
+	client := dialMongo(t, m.URI(r.Addr()))
 	if err := client.Ping(t.Context(), nil); err != nil { // connects
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestWaits_PostgresServer(t *testing.T) {
 	}
 	for name, mode := range map[string]pgx.QueryExecMode{"simple": pgx.QueryExecModeSimpleProtocol, "extended": pgx.QueryExecModeExec} {
 		t.Run(name, func(t *testing.T) {
-			r := startRig(t, wire.Postgres, pg.Addr(), thinkRTT)
-			c, err := pgx.Connect(t.Context(), pg.URL(r.addr())+"&dbname=waits")
+			r := startLink(t, wire.Postgres, pg.Addr(), thinkRTT)
+			c, err := pgx.Connect(t.Context(), pg.URL(r.Addr())+"&dbname=waits")
 			if err != nil {
 				t.Fatal(err)
 			}

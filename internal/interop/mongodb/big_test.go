@@ -149,7 +149,7 @@ func TestBiggestMessages_FlatMemory(t *testing.T) {
 		defer close(done)
 		in, out, serverErr = serveBig(server, rounds)
 	}()
-	c, err := net.Dial("tcp", l.addr())
+	c, err := net.Dial("tcp", l.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,14 +185,14 @@ func TestBiggestMessages_FlatMemory(t *testing.T) {
 		t.Errorf("%d messages of 48 MB took %d MB of memory", 2*(rounds-1), used>>20)
 	}
 	l.stop(t, plain)
-	for i := range l.all {
-		x := &l.all[i]
+	for i := range l.got.All {
+		x := &l.got.All[i]
 		if x.Operation != "insert" || x.Batch != 3 || x.Mongo.WriteConcern.W != "majority" || !x.Answered || !x.OK ||
 			x.Sides[wire.ToServer].Bytes != maxMessage || x.Sides[wire.ToClient].Bytes != maxMessage {
 			t.Errorf("read as %+v", x)
 		}
 	}
-	if len(l.all) != rounds {
-		t.Errorf("%d exchanges, want %d", len(l.all), rounds)
+	if len(l.got.All) != rounds {
+		t.Errorf("%d exchanges, want %d", len(l.got.All), rounds)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/interop/rig"
 )
 
 // client is a program under internal/interop/clients.
@@ -37,31 +39,6 @@ func (c *client) source(t *testing.T) string {
 	dir, err := filepath.Abs(filepath.Join("..", "clients", c.dir))
 	if err != nil {
 		t.Fatal(err)
-	}
-	return dir
-}
-
-// clientDir is where clients/install.sh put what a program needs. Where it
-// isn't, the test is skipped; in CI it fails.
-func clientDir(t *testing.T, name string) string {
-	t.Helper()
-	cache := os.Getenv("WIREWAIT_CLIENTS")
-	if cache == "" && os.Getuid() == 0 {
-		cache = "/var/cache/wirewait-clients"
-	} else if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(home, ".cache", "wirewait-clients")
-	}
-	dir := filepath.Join(cache, name)
-	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
-		why := fmt.Sprintf("%s is not installed: run internal/interop/clients/install.sh %s", name, name)
-		if os.Getenv("WIREWAIT_CI") == "1" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
 	}
 	return dir
 }
@@ -99,7 +76,7 @@ func goCommand(t *testing.T, c *client, _ string) []string {
 
 func nodeCommand(t *testing.T, c *client, home string) []string {
 	// Node looks for modules beside the program.
-	symlink(t, filepath.Join(clientDir(t, c.dir), "node_modules"), filepath.Join(home, "node_modules"))
+	symlink(t, rig.Installed(t, c.dir, "node_modules"), filepath.Join(home, "node_modules"))
 	symlink(t, filepath.Join(c.source(t), "main.js"), filepath.Join(home, "main.js"))
 	return []string{"node", "--preserve-symlinks", "--preserve-symlinks-main", filepath.Join(home, "main.js")}
 }
@@ -112,16 +89,16 @@ func symlink(t *testing.T, from, to string) {
 }
 
 func mongoshCommand(t *testing.T, c *client, _ string) []string {
-	shell := filepath.Join(clientDir(t, c.dir), "node_modules", "mongosh", "bin", "mongosh.js")
+	shell := rig.Installed(t, c.dir, "node_modules/mongosh/bin/mongosh.js")
 	return []string{"node", shell, "--quiet", "--norc", "--nodb", "--file", filepath.Join(c.source(t), "main.js")}
 }
 
 func pythonCommand(t *testing.T, c *client, _ string) []string {
-	return []string{filepath.Join(clientDir(t, c.dir), "bin", "python"), "-B", filepath.Join(c.source(t), "main.py")}
+	return []string{rig.Installed(t, c.dir, "bin/python"), "-B", filepath.Join(c.source(t), "main.py")}
 }
 
 func javaCommand(t *testing.T, c *client, _ string) []string {
-	jars := filepath.Join(clientDir(t, c.dir), "lib", "*")
+	jars := filepath.Join(rig.Installed(t, c.dir, "lib"), "*")
 	// One JIT and the small collector: it starts faster, and runs for seconds.
 	return []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jars, filepath.Join(c.source(t), "Main.java")}
 }
@@ -193,7 +170,7 @@ func moduleVersion(t *testing.T, path string) string {
 // secantusVersion is what its installation says.
 func secantusVersion(t *testing.T) string {
 	t.Helper()
-	python := filepath.Join(clientDir(t, "secantusdb"), "bin", "python")
+	python := rig.Installed(t, "secantusdb", "bin/python")
 	out, err := exec.Command(python, "-c", "from importlib.metadata import version; print(version('SecantusDB'))").Output()
 	if err != nil {
 		t.Fatal(err)

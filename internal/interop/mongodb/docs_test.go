@@ -2,17 +2,14 @@ package mongodb
 
 import (
 	"bytes"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-)
 
-var updateDocs = flag.Bool("update-docs", false, "write docs/compatibility-mongodb.md from this run")
+	"github.com/wirewait/wirewait/internal/interop/rig"
+)
 
 const page = "../../../docs/compatibility-mongodb.md"
 
@@ -41,21 +38,15 @@ func record(t *testing.T, r result) {
 	results.all = append(results.all, r)
 }
 
-// publish writes the results to a file, if asked, and holds them against the
+// publish writes the results to a file and holds them against the
 // page in docs, or writes it.
 func publish(t *testing.T) {
 	t.Helper()
-	if dir := os.Getenv("WIREWAIT_MATRIX_OUT"); dir != "" {
-		b, err := json.MarshalIndent(results.all, "", "  ")
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "mongodb.json"), append(b, '\n'), 0o644)
-		}
-		if err != nil {
-			t.Error(err)
-		}
+	if err := rig.WriteResults("mongodb.json", results.all); err != nil {
+		t.Error(err)
 	}
 	want := render(results.all)
-	if *updateDocs {
+	if *rig.UpdateDocs {
 		if err := os.WriteFile(page, want, 0o644); err != nil {
 			t.Error(err)
 		}

@@ -103,7 +103,7 @@ func TestHandshake_SameBytes(t *testing.T) {
 	t.Cleanup(m.Stop)
 	behind := startTap(t, m.Addr())
 	l := startLink(t, behind.addr())
-	before := startTap(t, l.addr())
+	before := startTap(t, l.Addr())
 	for _, o := range []*options.ClientOptions{
 		options.Client(),
 		options.Client().SetServerAPIOptions(options.ServerAPI(options.ServerAPIVersion1)), // OP_MSG from the start
@@ -221,7 +221,7 @@ func TestHandshake_LargestBeforeLogin(t *testing.T) {
 	sizes := make(chan int, 16)
 	go serveBeforeLogin(listener, sizes)
 	l := startLink(t, listener.Addr().String())
-	c, err := net.Dial("tcp", l.addr())
+	c, err := net.Dial("tcp", l.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestHandshake_ChecksumsStayRight(t *testing.T) {
 	b[16] = 1
 	table := crc32.MakeTable(crc32.Castagnoli)
 	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], table))
-	c, err := net.Dial("tcp", l.addr())
+	c, err := net.Dial("tcp", l.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

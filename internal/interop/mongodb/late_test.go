@@ -33,7 +33,7 @@ func TestLateReply_OnTheSameConnection(t *testing.T) {
 	}
 	t.Cleanup(m.Stop)
 	l := startLink(t, m.Addr())
-	client, err := mongo.Connect(options.Client().ApplyURI(m.URI(l.addr()) + "&maxPoolSize=1"))
+	client, err := mongo.Connect(options.Client().ApplyURI(m.URI(l.Addr()) + "&maxPoolSize=1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestLateReply_OnTheSameConnection(t *testing.T) {
 	}
 	kept := false
 	for range 10 {
-		before := l.proxy.Counters().ConnectionsTotal
+		before := l.Proxy.Counters().ConnectionsTotal
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		_, err := db.Collection("slow").FindOne(ctx, bson.D{}).Raw()
 		cancel()
@@ -52,10 +52,10 @@ func TestLateReply_OnTheSameConnection(t *testing.T) {
 		if n, err := db.Collection("orders").CountDocuments(t.Context(), bson.D{}); n != 1 || err != nil {
 			t.Fatalf("counted %d, %v; want 1", n, err)
 		}
-		if kept = gaveUp && l.proxy.Counters().ConnectionsTotal == before; kept {
+		if kept = gaveUp && l.Proxy.Counters().ConnectionsTotal == before; kept {
 			break
 		}
-		t.Logf("the slow read: %v; connections: %d, then %d", err, before, l.proxy.Counters().ConnectionsTotal)
+		t.Logf("the slow read: %v; connections: %d, then %d", err, before, l.Proxy.Counters().ConnectionsTotal)
 	}
 	if !kept {
 		t.Error("the driver never kept its connection")
@@ -65,8 +65,8 @@ func TestLateReply_OnTheSameConnection(t *testing.T) {
 	}
 	l.stop(t, plain)
 	late := 0
-	for i := range l.all {
-		x := &l.all[i]
+	for i := range l.got.All {
+		x := &l.got.All[i]
 		if x.Collection == "slow" && x.Answered && x.Sides[wire.ToClient].LastIn.Sub(x.Sides[wire.ToServer].LastOut) >= thinking {
 			late++
 		}

@@ -1,19 +1,15 @@
 package mongodb
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/wirewait/wirewait/inject"
-	"github.com/wirewait/wirewait/proxy"
-	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/internal/interop/rig"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -68,7 +64,7 @@ func (r *result) run(t *testing.T, c *client, s server) {
 		t.Fatalf("directly: exit %d after\n%s", code, brief(direct))
 	}
 	l := startLink(t, s.start(t))
-	through, code := c.run(t, uri(l.addr()), s.flags)
+	through, code := c.run(t, uri(l.Addr()), s.flags)
 	if code != 0 {
 		t.Errorf("through the proxy: exit %d", code)
 	}
@@ -111,71 +107,29 @@ func brief(s string) string {
 	return s
 }
 
-// link is a proxy in front of one server, and what its tracer got.
+// link leads to one server and keeps what it saw.
 type link struct {
-	proxy  *proxy.Proxy
-	tracer *trace.Tracer
-
-	mu  sync.Mutex
-	all []wire.Exchange
-}
-
-// Consume implements trace.Consumer.
-func (l *link) Consume(f *trace.Finished) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	x := *f.Exchange
-	x.Mongo.WriteConcern.Raw = slices.Clone(x.Mongo.WriteConcern.Raw)
-	l.all = append(l.all, x)
+	*rig.Link
+	got rig.Keep
 }
 
 func startLink(t *testing.T, upstream string) *link {
 	t.Helper()
 	l := &link{}
-	l.tracer = trace.New(1<<16, l)
-	t.Cleanup(l.tracer.Close)
-	var err error
-	l.proxy, err = proxy.Start(context.Background(), proxy.Config{
-		Tracer: l.tracer, Reads: true, Seed: 1,
-		Links: []proxy.LinkConfig{{
-			Listen: "127.0.0.1:0", Upstream: upstream, Protocol: wire.MongoDB,
-			Delay: inject.Symmetric(rtt, jitter), TLS: proxy.TLSConfig{Client: "decline"},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = l.proxy.Shutdown(ctx)
-	})
+	l.Link = rig.Start(t, rig.Options{Upstream: upstream, Protocol: wire.MongoDB, RTT: rtt, Jitter: jitter, Reads: true}, &l.got)
 	return l
 }
 
-func (l *link) addr() string { return l.proxy.Links()[0].Addr().String() }
-
-// stop ends the proxy, whose clients are gone, and checks that it read
-// everything and kept nothing.
+// stop ends the link, whose clients are gone, and checks that it read
+// everything, but of a server that compresses the biggest messages.
 func (l *link) stop(t *testing.T, s server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := l.proxy.Shutdown(ctx); err != nil {
-		t.Errorf("the proxy did not end by itself: %v", err)
+	if !s.compresses {
+		l.Stop(t, "")
+		return
 	}
-	l.tracer.Close()
-	n := l.proxy.Counters()
-	if cut := n.DecodeFailures["compressed_cut"]; s.compresses && (cut == 1 || cut == 2) {
-		delete(n.DecodeFailures, "compressed_cut")
-	} else if s.compresses {
+	if cut := l.Stop(t, "compressed_cut"); cut < 1 || cut > 2 {
 		t.Errorf("%d big messages read in part, want the reply, or it and the insert", cut)
-	}
-	if n.Opaque+n.Encrypted+n.Dropped+n.DialFailures > 0 || len(n.DecodeFailures) > 0 || n.BytesLive != 0 {
-		t.Errorf("counters %+v: want nothing unread, dropped or left", n)
-	}
-	if n.ConnectionsTotal == 0 || n.ConnectionsOpen != 0 {
-		t.Errorf("connections: %d in all, %d left", n.ConnectionsTotal, n.ConnectionsOpen)
 	}
 }
 
@@ -187,8 +141,8 @@ var always = []string{"insert", "update", "delete", "findAndModify", "createInde
 func (l *link) check(t *testing.T, s server, sent map[string]int) (commands, writes int) {
 	t.Helper()
 	seen, written, monitors, streams := map[string]int{}, map[string]int{}, 0, 0
-	for i := range l.all {
-		x := &l.all[i]
+	for i := range l.got.All {
+		x := &l.got.All[i]
 		switch {
 		case x.Mongo.Monitor:
 			monitors++
@@ -240,8 +194,8 @@ func (l *link) check(t *testing.T, s server, sent map[string]int) (commands, wri
 func (l *link) checkConcerns(t *testing.T) {
 	t.Helper()
 	var got []string
-	for i := range l.all {
-		x := &l.all[i]
+	for i := range l.got.All {
+		x := &l.got.All[i]
 		if x.Operation == "update" && x.Mongo.WriteConcern.Source == "command" {
 			s := x.Mongo.WriteConcern.Label()
 			if w := x.Mongo.WriteConcern.WTimeout; w > 0 {

@@ -26,8 +26,9 @@ const notes = `
 * **The peer** is the scripted one of internal/lab, of which what is compared is the client and the wire, not the answers:
   it refuses distinct, indexes and drops as a server without them would. Compression is tested with it, hello in a
   stream, writes without a reply, and a read that is answered long after the client gave up.
-* Of a compressed message the proxy inflates the first 256 KiB. The reply of 15 MB is forwarded whole and counted as
-  ` + "`compressed_cut`" + `; so is mongosh's insert of it, which has the document before its write concern.
+* Of a compressed message the proxy inflates 256 KiB, of a command that goes on behind that up to 4 MiB. The reply of
+  15 MB is forwarded whole and counted as ` + "`compressed_cut`" + `; so are the inserts of it by mongosh and the Node.js driver,
+  which have the document before the write concern.
 * mongosh brings zlib only. The Node.js driver's zstd is @mongodb-js/zstd 1.2.2: later ones fetch a binary when they are
   installed.
 * None of these is mongod. What is known of its own wire is tested with recorded streams (wire/mongo).

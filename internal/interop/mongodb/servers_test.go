@@ -1,23 +1,18 @@
 package mongodb
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net"
-	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/FerretDB/FerretDB/ferretdb"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/wirewait/wirewait/internal/interop/ferret"
+	"github.com/wirewait/wirewait/internal/interop/rig"
 	"github.com/wirewait/wirewait/internal/lab"
 )
 
@@ -31,8 +26,8 @@ type server struct {
 	// member names itself in hello, and drivers would leave the proxy for it.
 	query string
 	flags string // what it can do beyond the usual
-	// compresses: of the 15 MB reply, and of the insert where its document comes
-	// before the rest of the command, only the first 256 KiB are read.
+	// compresses: the 15 MB reply, and the insert where its document comes before
+	// the rest of the command, are not read to their end.
 	compresses bool
 	// streams: its hello has a topologyVersion, so that drivers' monitors let it
 	// answer again and again.
@@ -42,7 +37,7 @@ type server struct {
 }
 
 var (
-	ferretDB = server{name: "FerretDB", start: startFerret, version: ferretVersion, answersAll: true}
+	ferretDB = server{name: "FerretDB", start: ferret.Start, version: ferretVersion, answersAll: true}
 	secantus = server{name: "SecantusDB", start: startSecantus, version: secantusVersion,
 		query: "directConnection=true", flags: "w0,transaction,tail,watch"}
 )
@@ -81,113 +76,38 @@ func slowly(c lab.MongoCommand) time.Duration {
 	return 0
 }
 
-// startFerret: SQLite in files that are never synced, not in memory, where an
-// update of many documents waits for its own cursor
-// (internal/backends/sqlite/metadata/pool/opendb.go allows one connection).
-func startFerret(t *testing.T) string {
-	t.Helper()
-	f, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
-		Logger:    slog.New(slog.DiscardHandler),
-		Handler:   "sqlite",
-		SQLiteURL: "file:" + t.TempDir() + "/?_pragma=synchronous(off)",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- f.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	u, err := url.Parse(f.MongoDBURI())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
-}
-
 // startSecantus runs its server process. It must be told a port; one that was
 // free is, and if somebody else took it meanwhile, another.
 func startSecantus(t *testing.T) string {
 	t.Helper()
-	dir := clientDir(t, "secantusdb")
+	program := rig.Installed(t, "secantusdb", "bin/secantusd-py")
 	for range 5 {
-		addr := freeAddr(t)
+		addr := rig.FreeAddr(t)
 		_, port, _ := net.SplitHostPort(addr)
-		var said bytes.Buffer
-		cmd := exec.Command(filepath.Join(dir, "bin", "secantusd-py"), "--host", "127.0.0.1", "--port", port,
-			"--storage-path", t.TempDir(), "--log-level", "ERROR")
+		cmd := exec.Command(program, "--host", "127.0.0.1", "--port", port, "--storage-path", t.TempDir(), "--log-level", "ERROR")
 		cmd.Dir = t.TempDir()
-		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait()
-			close(ended)
-		}()
-		if answers(addr, ended) {
-			t.Cleanup(func() {
-				_ = cmd.Process.Signal(os.Interrupt)
-				select {
-				case <-ended:
-				case <-time.After(20 * time.Second):
-					_ = cmd.Process.Kill()
-					<-ended
-				}
-			})
+		p := rig.StartProcess(t, cmd)
+		if answers(addr, p) {
 			return addr
 		}
-		_ = cmd.Process.Kill()
-		<-ended
-		t.Logf("SecantusDB did not start on %s: %s", addr, said.String())
+		p.Stop()
+		t.Logf("SecantusDB did not start on %s: %s", addr, p.Log.String())
 	}
 	t.Fatal("SecantusDB did not start")
 	return ""
 }
 
-// freeAddr is a free port below the range from which systems take the ports of
-// outgoing connections.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	for port := 20_000 + os.Getpid()%5000; port < 32_000; port++ {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port")
-	return ""
-}
-
 // answers waits until a server answers a ping; false if it ended first or takes
 // more than a minute.
-func answers(addr string, ended <-chan struct{}) bool {
+func answers(addr string, p *rig.Process) bool {
 	client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + addr + "/?directConnection=true"))
 	if err != nil {
 		return false
 	}
 	defer client.Disconnect(context.Background())
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	go func() {
-		select {
-		case <-ended:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	for ctx.Err() == nil {
-		if client.Database("admin").RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Err() == nil {
-			return true
-		}
-	}
-	return false
+	return p.Until(func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		return client.Database("admin").RunCommand(ctx, bson.D{{Key: "ping", Value: 1}}).Err() == nil
+	})
 }

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/wirewait/wirewait/internal/interop/rig"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // startBouncer starts a PgBouncer in front of addr and returns its address and
@@ -23,7 +25,7 @@ func startBouncer(t *testing.T, addr string) (listen string, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen = freeAddr(t)
+	listen = rig.FreeAddr(t)
 	_, listenPort, _ := net.SplitHostPort(listen)
 	dir := openDir(t)
 	users, config := filepath.Join(dir, "users.txt"), filepath.Join(dir, "pgbouncer.ini")
@@ -46,9 +48,18 @@ ignore_startup_parameters = extra_float_digits
 	cmd := exec.Command(path, config)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = unprivileged(t)
-	var log lockedLog
-	cmd.Stdout, cmd.Stderr = &log, &log
-	return listen, startUntilReady(t, cmd, listen, &log)
+	p := rig.StartProcess(t, cmd)
+	listens := func() bool {
+		c, err := net.Dial("tcp", listen)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	if !p.Until(listens) {
+		t.Fatalf("PgBouncer does not listen on %s:\n%s", listen, p.Log.String())
+	}
+	return listen, p.Stop
 }
 
 // openDir is a directory of the test that other users can enter.
@@ -70,65 +81,11 @@ func unprivileged(t *testing.T) *syscall.SysProcAttr {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		missing(t, "no user postgres here: apt-get install postgresql")
+		testenv.Missing(t, "no user postgres here: apt-get install postgresql")
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-}
-
-// startUntilReady starts a server and returns when it listens on addr. stop ends
-// it, and so does the test's end.
-func startUntilReady(t *testing.T, cmd *exec.Cmd, addr string, log *lockedLog) (stop func()) {
-	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		select {
-		case <-ended:
-		case <-time.After(30 * time.Second):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-	}
-	t.Cleanup(stop)
-	for deadline := time.Now().Add(time.Minute); ; {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			return stop
-		}
-		select {
-		case <-ended:
-			t.Fatalf("%s ended: %v\n%s", cmd.Path, cmd.ProcessState, log.text())
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not listen on %s: %v\n%s", cmd.Path, addr, err, log.text())
-		}
-	}
-}
-
-// freeAddr is below the range from which the kernel takes the ports of outgoing
-// connections.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	for port := 18000 + os.Getpid()%1000; port < 32000; port++ {
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 // PgBouncer before the link: clients, PgBouncer, the link, the server. Behind it:
@@ -147,13 +104,13 @@ func TestPgBouncer(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T) (l *link, addr string, stop func()){
 		"PgBouncer before the link": func(t *testing.T) (*link, string, func()) {
 			l := startLink(t, s.Addr())
-			addr, stop := startBouncer(t, l.addr())
+			addr, stop := startBouncer(t, l.Addr())
 			return l, addr, stop
 		},
 		"PgBouncer behind the link": func(t *testing.T) (*link, string, func()) {
 			addr, _ := startBouncer(t, s.Addr())
 			l := startLink(t, addr)
-			return l, l.addr(), func() {}
+			return l, l.Addr(), func() {}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/internal/interop/rig"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 const clients = "../clients"
@@ -62,7 +65,7 @@ func (p program) scenario(more ...string) func(t *testing.T, addr, db string) ou
 func python(name string) program {
 	return func(t *testing.T, args ...string) *exec.Cmd {
 		t.Helper()
-		return exec.CommandContext(t.Context(), installed(t, name, "bin/python"),
+		return exec.CommandContext(t.Context(), rig.Installed(t, name, "bin/python"),
 			append([]string{filepath.Join(clients, name, "main.py")}, args...)...)
 	}
 }
@@ -71,7 +74,7 @@ func nodePostgres(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), onPath(t, "node", "nodejs"),
 		append([]string{filepath.Join(clients, "node-postgres", "main.js")}, args...)...)
-	cmd.Env = []string{"NODE_PATH=" + installed(t, "node-postgres", "node_modules"), "NODE_NO_WARNINGS=1"}
+	cmd.Env = []string{"NODE_PATH=" + rig.Installed(t, "node-postgres", "node_modules"), "NODE_NO_WARNINGS=1"}
 	return cmd
 }
 
@@ -80,7 +83,7 @@ func buildJDBC(t *testing.T) program {
 	t.Helper()
 	const pkg = "openjdk-17-jdk-headless"
 	javac, java := onPath(t, "javac", pkg), onPath(t, "java", pkg)
-	dir, jars := t.TempDir(), filepath.Join(installed(t, "jdbc", "lib"), "*")
+	dir, jars := t.TempDir(), filepath.Join(rig.Installed(t, "jdbc", "lib"), "*")
 	quick := []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"} // short runs
 	must(t, exec.Command(javac, "-J"+quick[0], "-J"+quick[1], "-cp", jars, "-d", dir, filepath.Join(clients, "jdbc", "Main.java")))
 	return func(t *testing.T, args ...string) *exec.Cmd {
@@ -96,7 +99,7 @@ func buildLibpq(t *testing.T) program {
 	gcc, config := onPath(t, "gcc", "gcc"), onPath(t, "pg_config", "libpq-dev")
 	include := strings.TrimSpace(must(t, exec.Command(config, "--includedir")))
 	if _, err := os.Stat(filepath.Join(include, "libpq-fe.h")); err != nil {
-		missing(t, "no libpq-fe.h here: apt-get install libpq-dev")
+		testenv.Missing(t, "no libpq-fe.h here: apt-get install libpq-dev")
 	}
 	exe := filepath.Join(t.TempDir(), "libpq-pipeline")
 	must(t, exec.Command(gcc, "-Wall", "-Werror", filepath.Join(clients, "libpq-pipeline", "main.c"),
@@ -109,7 +112,7 @@ func onPath(t *testing.T, name, pkg string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, "no "+name+" here: apt-get install "+pkg)
+		testenv.Missing(t, "no "+name+" here: apt-get install "+pkg)
 	}
 	return path
 }

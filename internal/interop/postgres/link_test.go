@@ -1,15 +1,11 @@
 package postgres
 
 import (
-	"context"
-	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/wirewait/wirewait/inject"
-	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/internal/interop/rig"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -20,34 +16,15 @@ const (
 	jitter    = time.Millisecond
 )
 
-// link is a proxy in front of one server, and what its tracer got.
+// link leads to one server and counts what it saw.
 type link struct {
-	t      *testing.T
-	proxy  *proxy.Proxy
-	tracer *trace.Tracer
-	log    lockedLog
-	least  time.Duration // of delay in one direction
+	*rig.Link
+	t     *testing.T
+	least time.Duration // of delay in one direction
 
 	mu     sync.Mutex
 	writes map[string]int // by operation
 	all    uint64         // writes or not, replication left out
-}
-
-type lockedLog struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // startLink starts a link to a server, which ends with the test.
@@ -59,28 +36,9 @@ func startLink(t *testing.T, upstream string) *link {
 func startSlow(t *testing.T, upstream string, roundTrip, jitter time.Duration) *link {
 	t.Helper()
 	l := &link{t: t, writes: map[string]int{}, least: roundTrip/2 - jitter}
-	l.tracer = trace.New(1<<17, l)
-	t.Cleanup(l.tracer.Close)
-	var err error
-	l.proxy, err = proxy.Start(context.Background(), proxy.Config{
-		Tracer: l.tracer, Reads: true, Log: slog.New(slog.NewTextHandler(&l.log, nil)),
-		Links: []proxy.LinkConfig{{
-			Listen: "127.0.0.1:0", Upstream: upstream, Protocol: wire.Postgres,
-			Delay: inject.Symmetric(roundTrip, jitter), TLS: proxy.TLSConfig{Client: "decline"},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = l.proxy.Shutdown(ctx)
-	})
+	l.Link = rig.Start(t, rig.Options{Upstream: upstream, Protocol: wire.Postgres, RTT: roundTrip, Jitter: jitter, Reads: true}, l)
 	return l
 }
-
-func (l *link) addr() string { return l.proxy.Links()[0].Addr().String() }
 
 // Consume counts an exchange and looks at its waits.
 func (l *link) Consume(f *trace.Finished) {
@@ -114,18 +72,6 @@ func (l *link) Consume(f *trace.Finished) {
 // writes it saw, by operation. All of what passed must have been read.
 func (l *link) finish() map[string]int {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := l.proxy.Shutdown(ctx); err != nil {
-		l.t.Errorf("the proxy did not end by itself: %v", err)
-	}
-	l.tracer.Close()
-	n := l.proxy.Counters()
-	if n.Opaque+n.Encrypted+n.Dropped+n.DialFailures > 0 || len(n.DecodeFailures) > 0 || n.BytesLive != 0 {
-		l.t.Errorf("counters %+v: want nothing unread, dropped or left; log:\n%s", n, l.log.text())
-	}
-	if n.ConnectionsTotal == 0 || n.ConnectionsOpen != 0 {
-		l.t.Errorf("connections: %d in all, %d left", n.ConnectionsTotal, n.ConnectionsOpen)
-	}
+	l.Stop(l.t, "")
 	return l.writes
 }

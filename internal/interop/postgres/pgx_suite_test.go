@@ -53,7 +53,7 @@ func TestPgxSuite(t *testing.T) {
 	}
 	l := startSlow(t, s.Addr(), time.Millisecond, 200*time.Microsecond)
 	undelayed := startSlow(t, s.Addr(), 0, 0)
-	through := play(l.addr(), undelayed.addr())
+	through := play(l.Addr(), undelayed.Addr())
 	for _, name := range slices.Sorted(maps.Keys(direct)) {
 		if through[name] != direct[name] {
 			t.Errorf("%s: %q, directly %q", name, through[name], direct[name])

@@ -21,13 +21,13 @@ func TestBasebackup(t *testing.T) {
 	must(t, tool(t, s.Addr(), db, "pgbench", "-i", "-q"))
 	l := startLink(t, s.Addr())
 	files := map[string][]string{}
-	for _, addr := range []string{s.Addr(), l.addr()} {
+	for _, addr := range []string{s.Addr(), l.Addr()} {
 		dir := filepath.Join(t.TempDir(), "backup")
 		must(t, tool(t, addr, "", "pg_basebackup", "-D", dir, "-X", "stream", "-c", "fast", "--no-sync"))
 		must(t, tool(t, addr, "", "pg_verifybackup", dir)) // reads the WAL that was streamed, too
 		files[addr] = relations(t, dir)
 	}
-	direct, through := files[s.Addr()], files[l.addr()]
+	direct, through := files[s.Addr()], files[l.Addr()]
 	if len(direct) < 200 || !slices.Equal(direct, through) {
 		t.Errorf("%d files of relations, directly %d: want the same, with the same checksums", len(through), len(direct))
 	}
@@ -68,7 +68,7 @@ func TestReceivewal(t *testing.T) {
 	const db = "matrix"
 	s.freshDatabase(t, db)
 	l := startLink(t, s.Addr())
-	slots := map[string]string{"direct": s.Addr(), "through": l.addr()}
+	slots := map[string]string{"direct": s.Addr(), "through": l.Addr()}
 	// Those that the tool makes hold WAL from their first use on only. Both begin
 	// at the last checkpoint.
 	s.exec(t, db, "checkpoint", "select pg_create_physical_replication_slot(n, true) from unnest('{direct, through}'::text[]) n")
@@ -132,7 +132,7 @@ func TestRecvlogical(t *testing.T) {
 	const db = "matrix"
 	s.freshDatabase(t, db)
 	l := startLink(t, s.Addr())
-	slots := map[string]string{"direct": s.Addr(), "through": l.addr()}
+	slots := map[string]string{"direct": s.Addr(), "through": l.Addr()}
 	for slot, addr := range slots {
 		must(t, tool(t, addr, db, "pg_recvlogical", "-d", db, "--create-slot", "--slot", slot, "--plugin", "test_decoding"))
 		defer func() { must(t, tool(t, s.Addr(), db, "pg_recvlogical", "-d", db, "--drop-slot", "--slot", slot)) }()
@@ -166,7 +166,7 @@ func TestSubscription(t *testing.T) {
 	l := startLink(t, s.Addr())
 	table := "create table t (id int primary key, s text)"
 	s.exec(t, db, table, "insert into t select g, 'copied' from generate_series(1, 5000) g", "create publication p for table t")
-	sub.exec(t, db, table, fmt.Sprintf("create subscription matrix connection '%s' publication p", url(l.addr(), db)))
+	sub.exec(t, db, table, fmt.Sprintf("create subscription matrix connection '%s' publication p", url(l.Addr(), db)))
 	s.exec(t, db, "insert into t select g, 'streamed' from generate_series(5001, 6000) g", "delete from t where id < 100")
 	const sum = "select concat(count(*), ' ', sum(id), ' ', count(*) filter (where s = 'streamed')) from t"
 	want := s.ask(t, db, sum)

@@ -3,22 +3,19 @@ package postgres
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-)
 
-var updateDocs = flag.Bool("update-docs", false, "make docs/compatibility-postgres.md from what ran")
+	"github.com/wirewait/wirewait/internal/interop/rig"
+)
 
 // row says that a client had the same outcome directly and through the link.
 type row struct {
@@ -56,24 +53,13 @@ func finishReport(passed bool) error {
 	if len(rows.all) == 0 {
 		return nil
 	}
-	data, err := json.MarshalIndent(rows.all, "", "  ")
-	if err != nil {
-		return err
-	}
-	dir := os.Getenv("WIREWAIT_MATRIX_OUT")
-	if dir == "" {
-		dir = filepath.Join(os.TempDir(), fmt.Sprintf("wirewait-matrix-%d", os.Getuid()))
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "postgres.json"), append(data, '\n'), 0o600); err != nil {
+	if err := rig.WriteResults("postgres.json", rows.all); err != nil {
 		return err
 	}
 	switch {
 	case !passed:
 		return nil
-	case *updateDocs:
+	case *rig.UpdateDocs:
 		return os.WriteFile(docs, page(rows.all), 0o644)
 	}
 	return checkDocs()

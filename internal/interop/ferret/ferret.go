@@ -1,4 +1,6 @@
-package interop
+// Package ferret runs FerretDB for tests: MongoDB's protocol on SQLite. It
+// ignores write concerns, takes no compressor, and answers w: 0.
+package ferret
 
 import (
 	"context"
@@ -9,14 +11,14 @@ import (
 	"github.com/FerretDB/FerretDB/ferretdb"
 )
 
-// startFerret runs a FerretDB and returns its address. FerretDB ignores write
-// concerns, takes no compressor, and answers w: 0.
+// Start runs an empty FerretDB in this process until the test's end and returns
+// its address.
 //
 // Its SQLite is in files that are never synced, not in memory: an in-memory
 // database has one connection (internal/backends/sqlite/metadata/pool/opendb.go),
 // and an update that matches many documents holds it for its cursor while it
 // waits for it to write.
-func startFerret(t *testing.T) string {
+func Start(t *testing.T) string {
 	t.Helper()
 	f, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
