@@ -51,6 +51,8 @@ type conn struct {
 
 	ended [2]bool     // directions whose end was carried out
 	half  atomic.Bool // one of them ended, so the other may not idle for ever
+
+	aborted atomic.Bool // by a rule: both sockets are reset
 }
 
 // serve begins the life of an accepted connection: it leads to the upstream and
@@ -130,11 +132,12 @@ func (c *conn) begin(e *established) {
 	}
 	pc := pump.New(pump.Config{
 		Session: session, Sources: c.draws, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
-		Pipes: c.bookers(),
+		Pipes: c.bookers(), From: c.info.From,
 	})
 	d, start := c.newDriver(e)
 	c.mu.Lock()
 	c.pump, c.driver = pc, d
+	c.pump.SetRules(c.link.rules.Load(), p.clock.now())
 	stopped := c.stopped
 	c.mu.Unlock()
 	if stopped { // while the upstream was dialled
@@ -236,6 +239,8 @@ const (
 // leave says how both sockets are to be left, once the driver has ended.
 func (c *conn) leave() leave {
 	switch {
+	case c.aborted.Load():
+		return leaveReset
 	case c.ctx.Err() == nil:
 		return leaveDrained
 	case c.quiet():

@@ -22,6 +22,9 @@ type driver interface {
 	// halt makes the driver end, wherever it waits, and finish the connection.
 	// Any goroutine may call it, once.
 	halt()
+	// ruled has the driver look at what is due anew, in both directions: rules
+	// have changed. Any goroutine may call it, at any time.
+	ruled()
 	// broken reports whether a write to the server met a reset.
 	broken() bool
 }
@@ -59,6 +62,7 @@ type outcome struct {
 	pause bool       // the line is full: read no more until resume says so
 	again wire.Stamp // when to ask resume although nobody says so; 0: never
 	next  wire.Stamp // when the line has something to do; 0: nothing
+	other bool       // a rule gave the other direction something to do
 	err   error      // of the write
 }
 
@@ -86,7 +90,7 @@ func (c *conn) forward(dir wire.Direction, b []byte, dst taker) (o outcome) {
 	if !c.unread {
 		c.unread = !c.watch()
 	}
-	o.kept, o.pause = r.Kept, r.Pause
+	o.kept, o.pause, o.other = r.Kept, r.Pause, r.Other
 	o.next, o.again = c.pump.Next(dir), c.pump.LookAgain(dir)
 	c.mu.Unlock()
 	return o

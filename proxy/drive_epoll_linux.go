@@ -84,6 +84,8 @@ func (c *conn) onLoop(e *established) (driver, func()) {
 
 func (d *epollDriver) halt() { d.loop.post(letterHalt, d) }
 
+func (d *epollDriver) ruled() { d.loop.post(letterRuled, d) }
+
 func (d *epollDriver) broken() bool { return d.lanes[wire.ToClient].broken.Load() }
 
 // add begins the driving.
@@ -217,9 +219,34 @@ func (d *epollDriver) pass(dir wire.Direction, b []byte) {
 		d.loop.buf = getBuffer()
 	}
 	ln.next, ln.paused, ln.again = o.next, o.pause, o.again
+	if o.other {
+		d.lookAgain(dir.Other())
+	}
 	if o.err != nil {
 		d.failed(dir, o.err)
 	}
+}
+
+// lookAgain asks when a direction has something to do.
+func (d *epollDriver) lookAgain(dir wire.Direction) {
+	ln := &d.lanes[dir]
+	if ln.done || ln.delivery != nil {
+		return
+	}
+	d.mu.Lock()
+	ln.next = d.pump.Next(dir)
+	d.mu.Unlock()
+}
+
+// rulesChanged is ruled, on the loop.
+func (d *epollDriver) rulesChanged() {
+	if d.phase != phaseDriving {
+		return
+	}
+	for dir := range d.lanes {
+		d.lookAgain(wire.Direction(dir))
+	}
+	d.loop.makeReady(d)
 }
 
 // readEnds passes on how the reading of a direction ended.
@@ -301,6 +328,10 @@ func (d *epollDriver) writeDue(dir wire.Direction, vec [][]byte) {
 
 // carryOut does to the other socket what happened to this one.
 func (d *epollDriver) carryOut(dir wire.Direction, e inject.End) {
+	if d.cutShort(e) {
+		d.phase = phaseOver
+		return
+	}
 	ln, dst := &d.lanes[dir], &d.lanes[1-dir]
 	if e == inject.EndReset || ln.broken.Load() {
 		ln.delivery = d.newDelivery(dst)

@@ -16,6 +16,7 @@ type netDriver struct {
 	*conn
 	client, server *socket
 	running        sync.WaitGroup // its goroutines
+	ways           [2]*way
 }
 
 // way is one direction under this driver.
@@ -24,6 +25,7 @@ type way struct {
 	dir      wire.Direction
 	src, dst *socket
 	room     chan struct{} // the line may have room again
+	sooner   chan struct{} // something may be due sooner than the writer knows
 	writing  bool          // a writer runs; guarded by conn.mu
 	vec      [][]byte      // the memory of the writer's list
 }
@@ -32,11 +34,31 @@ type way struct {
 func (c *conn) overNet(e *established) (d *netDriver, start func()) {
 	d = &netDriver{conn: c, client: newSocket(e.client, e.prefix), server: newSocket(e.server, nil)}
 	d.running.Add(2)
+	d.ways = [2]*way{
+		wire.ToServer: {netDriver: d, dir: wire.ToServer, src: d.client, dst: d.server},
+		wire.ToClient: {netDriver: d, dir: wire.ToClient, src: d.server, dst: d.client},
+	}
+	for _, w := range d.ways {
+		w.room, w.sooner = make(chan struct{}, 1), make(chan struct{}, 1)
+	}
 	return d, func() {
-		up := &way{netDriver: d, dir: wire.ToServer, src: d.client, dst: d.server, room: make(chan struct{}, 1)}
-		down := &way{netDriver: d, dir: wire.ToClient, src: d.server, dst: d.client, room: make(chan struct{}, 1)}
-		go down.read()
-		go up.read()
+		go d.ways[wire.ToClient].read()
+		go d.ways[wire.ToServer].read()
+	}
+}
+
+// ruled starts a writer that is needed, and has one that waits look again.
+func (d *netDriver) ruled() {
+	for _, w := range d.ways {
+		w.startWriter()
+		signal(w.sooner)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,6 +117,9 @@ func (w *way) pass(b []byte) bool {
 	if o.next != 0 {
 		w.startWriter()
 	}
+	if o.other {
+		w.ways[w.dir.Other()].startWriter()
+	}
 	if !o.kept {
 		putBuffer(b)
 	}
@@ -130,7 +155,7 @@ func (w *way) waitForRoom() bool {
 func (w *way) startWriter() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.writing && w.pump.Next(w.dir) != 0 {
+	if !w.writing && !w.stopped && w.pump.Next(w.dir) != 0 {
 		w.writing = true
 		w.running.Add(1)
 		go w.write()
@@ -160,7 +185,7 @@ func (w *way) write() {
 			w.checkStop()
 			return
 		default:
-			w.link.proxy.alarm.wait(next, nil, w.over)
+			w.link.proxy.alarm.wait(next, w.sooner, w.over)
 		}
 	}
 }
@@ -183,6 +208,9 @@ func (w *way) writeDue(vec [][]byte) bool {
 
 // carryOut does to the other socket what happened to this one.
 func (w *way) carryOut(e inject.End) {
+	if w.cutShort(e) {
+		return
+	}
 	if e == inject.EndReset || w.src.broken.Load() {
 		// A reset throws away what the kernel has not delivered yet.
 		w.dst.delivered(w.link.proxy.config.Linger, w.over)
@@ -233,12 +261,7 @@ func (w *way) linger(s *socket) {
 	}
 }
 
-func (w *way) wakeReader() {
-	select {
-	case w.room <- struct{}{}:
-	default:
-	}
-}
+func (w *way) wakeReader() { signal(w.room) }
 
 func (w *way) isOver() bool {
 	select {

@@ -23,6 +23,7 @@ type Link struct {
 	proxy    *Proxy
 	route    atomic.Pointer[route]
 	listener atomic.Pointer[listener]
+	rules    atomic.Pointer[inject.Rules]
 	rare     rare
 	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
 	retired  bool               // by a reload; the same

@@ -55,6 +55,7 @@ type letterKind uint8
 const (
 	letterAdd  letterKind = iota // drive it
 	letterHalt                   // end it
+	letterRuled                  // look at what is due anew: rules have changed
 	letterQuit                   // end the loop
 )
 
@@ -157,6 +158,8 @@ func (l *loop) readMail() bool {
 		switch m.kind {
 		case letterAdd:
 			m.to.add()
+		case letterRuled:
+			m.to.rulesChanged()
 		case letterHalt:
 			m.to.halted()
 		case letterQuit:

@@ -37,8 +37,10 @@ type Config struct {
 	Reads bool
 	// Text is what becomes of PostgreSQL's statement text; none by default.
 	Text wire.TextMode
-	// Seed of the jitter's draws.
+	// Seed of the jitter's draws, and of the rules'.
 	Seed uint64
+	// Rules to begin with: see Proxy.SetRules.
+	Rules []inject.Rule
 	// LineLimit bounds the bytes that wait in all lines together, beyond the
 	// 1 MiB that each direction is assured. 0: the smaller of 1 GiB and half of
 	// what the process may use.
@@ -101,6 +103,7 @@ type Proxy struct {
 	ordinal           atomic.Uint64  // of connections
 
 	reloading sync.Mutex
+	book      book
 
 	mu    sync.Mutex
 	links []*Link
@@ -118,6 +121,12 @@ func Start(ctx context.Context, c Config) (*Proxy, error) {
 	}
 	if err := p.Reload(c.Links); err != nil {
 		p.alarm.close()
+		return nil, err
+	}
+	if err := p.SetRules(c.Rules); err != nil {
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = p.Shutdown(done)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {

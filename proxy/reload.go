@@ -32,7 +32,13 @@ func (p *Proxy) Reload(links []LinkConfig) error {
 		r.undo()
 		return err
 	}
-	return r.commit()
+	if err := r.commit(); err != nil {
+		return err
+	}
+	p.book.mu.Lock()
+	defer p.book.mu.Unlock()
+	p.applyRules()
+	return nil
 }
 
 // reload is one that is under way.

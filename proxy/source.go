@@ -176,6 +176,7 @@ func (c *conn) named(name, basis string) {
 	info := *c.info
 	info.From, info.FromBasis = c.source.Load().name, basis
 	c.info = &info
+	c.pump.SetFrom(info.From, c.link.proxy.clock.now())
 }
 
 // bookers are the pipes that the connection shares with others.
