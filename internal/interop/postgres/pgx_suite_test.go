@@ -54,13 +54,16 @@ func TestPgxSuite(t *testing.T) {
 	l := startSlow(t, s.Addr(), time.Millisecond, 200*time.Microsecond)
 	undelayed := startSlow(t, s.Addr(), 0, 0)
 	through := play(l.Addr(), undelayed.Addr())
-	for _, name := range slices.Sorted(maps.Keys(direct)) {
-		if through[name] != direct[name] {
-			t.Errorf("%s: %q, directly %q", name, through[name], direct[name])
+	if again := differing(direct, through); len(again) > 0 && len(again) < 10 {
+		t.Logf("another try, both ways, for %v", again)
+		for pkg, tests := range byPackage(again) {
+			run := "-run=^(" + strings.Join(tests, "|") + ")$"
+			pgxTests(t, dir, url(s.Addr(), "pgx_test"), direct, run, pkg)
+			pgxTests(t, dir, url(undelayed.Addr(), "pgx_test"), through, run, pkg)
 		}
 	}
-	if len(through) != len(direct) {
-		t.Errorf("%d tests, directly %d", len(through), len(direct))
+	for _, name := range differing(direct, through) {
+		t.Errorf("%s: %q, directly %q", name, through[name], direct[name])
 	}
 	undelayed.finish()
 	if undelayed.all < 200_000 {
@@ -77,6 +80,32 @@ func TestPgxSuite(t *testing.T) {
 		Does: fmt.Sprintf("its tests of %s, with 1 ms ± 0.2 ms of round trip", strings.Join(pgxPackages, " ")),
 		Note: fmt.Sprintf("%d tests pass, as directly; one of them sends 100,000 statements in a pipeline", passed),
 	})
+}
+
+// differing are the tests with two outcomes. Some of pgx's are of times, and on a
+// busy machine they fail now and then, directly or not.
+func differing(direct, through map[string]string) (names []string) {
+	all := maps.Clone(direct)
+	maps.Copy(all, through)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if direct[name] != through[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// byPackage are the top-level tests of PACKAGE TEST/ROW, by package.
+func byPackage(names []string) map[string][]string {
+	all := map[string][]string{}
+	for _, name := range names {
+		pkg, test, _ := strings.Cut(name, " ")
+		test, _, _ = strings.Cut(test, "/")
+		if !slices.Contains(all[pkg], test) {
+			all[pkg] = append(all[pkg], test)
+		}
+	}
+	return all
 }
 
 // temporary is a directory's number, which some tests have in their names.
@@ -112,7 +141,7 @@ func inPgx(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 // pgxTests runs tests and adds pass, fail or skip by package and test.
 func pgxTests(t *testing.T, dir, url string, outcomes map[string]string, args ...string) {
 	t.Helper()
-	cmd := inPgx(t, dir, "go", append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=10m"}, args...)...)
+	cmd := inPgx(t, dir, "go", append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=30m"}, args...)...)
 	cmd.Env = append(cmd.Env, "PGX_TEST_DATABASE="+url, "PGX_TEST_TCP_CONN_STRING="+url)
 	o := run(t, cmd)
 	said := map[string]*strings.Builder{}
@@ -131,6 +160,9 @@ func pgxTests(t *testing.T, dir, url string, outcomes map[string]string, args ..
 			}
 			said[name].WriteString(e.Output)
 		case "pass", "fail", "skip":
+			if e.Test == "" {
+				continue // the package's: its tests tell
+			}
 			outcomes[name] = e.Action
 			if e.Action == "fail" && said[name] != nil {
 				t.Logf("%s fails at %s:\n%s", name, url, said[name])
