@@ -1,13 +1,10 @@
 package mongo
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // covered are the things that the protocol must be followed through, and the
@@ -40,49 +37,16 @@ var covered = map[string]string{
 // TestRows_NameTestsThatExist: a test that is renamed or removed takes its row
 // along.
 func TestRows_NameTestsThatExist(t *testing.T) {
-	root := filepath.Join("..", "..")
-	exists := testsOf(t, root)
-	if len(exists) < 300 {
-		t.Fatalf("only %d tests were found", len(exists))
-	}
+	exists := testenv.Tests(t)
 	for row, tests := range covered {
 		names := strings.Fields(tests)
 		if len(names) == 0 {
 			t.Errorf("%s: no test", row)
 		}
 		for _, name := range names {
-			if !exists[name] {
+			if !exists.Has(name) {
 				t.Errorf("%s: there is no %s", row, name)
 			}
 		}
 	}
-}
-
-// testsOf are the tests of all packages below root, as DIRECTORY.TEST.
-func testsOf(t *testing.T, root string) map[string]bool {
-	t.Helper()
-	names := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		dir, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
-				names[filepath.ToSlash(dir)+"."+fn.Name.Name] = true
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }

@@ -1,14 +1,10 @@
 package postgres_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // factRow is something that the protocol does, what is asserted of it, and the
@@ -271,10 +267,7 @@ func twice(name, asserted string) factRow {
 // TestRows_NameTestsThatExist: a test that is renamed or removed takes its row
 // along.
 func TestRows_NameTestsThatExist(t *testing.T) {
-	exists := testsBelow(t, filepath.Join("..", ".."))
-	if len(exists) < 300 {
-		t.Fatalf("only %d tests were found", len(exists))
-	}
+	exists := testenv.Tests(t)
 	rows := 0
 	for section, facts := range protocolFacts {
 		for _, row := range facts {
@@ -283,12 +276,11 @@ func TestRows_NameTestsThatExist(t *testing.T) {
 				t.Errorf("%s: %+v is not all of a row", section, row)
 			}
 			for _, name := range row.tests {
-				test, sub := splitTest(name)
-				literals, ok := exists[test]
-				if !ok {
-					t.Errorf("%s, %s: there is no %s", section, row.fact, test)
-				} else if sub != "" && !literals[sub] {
-					t.Errorf("%s, %s: %s has no row %q", section, row.fact, test, sub)
+				if strings.HasPrefix(name, "Test") {
+					name = "wire/postgres." + name
+				}
+				if !exists.Has(name) {
+					t.Errorf("%s, %s: there is no %s", section, row.fact, name)
 				}
 			}
 		}
@@ -296,57 +288,4 @@ func TestRows_NameTestsThatExist(t *testing.T) {
 	if len(protocolFacts) != 9 || rows < 60 {
 		t.Errorf("%d sections, %d rows", len(protocolFacts), rows)
 	}
-}
-
-// splitTest splits [DIRECTORY.]TEST[/ROW], where the directory has slashes, too.
-func splitTest(name string) (test, row string) {
-	if strings.HasPrefix(name, "Test") {
-		name = "wire/postgres." + name
-	}
-	at := strings.Index(name, ".Test") + 1
-	base, row, _ := strings.Cut(name[at:], "/")
-	return name[:at] + base, row
-}
-
-// testsBelow are the tests of all packages, as DIRECTORY.TEST, each with the
-// strings that stand in it.
-func testsBelow(t *testing.T, root string) map[string]map[string]bool {
-	t.Helper()
-	found := map[string]map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		dir, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
-				found[filepath.ToSlash(dir)+"."+fn.Name.Name] = literals(fn)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func literals(n ast.Node) map[string]bool {
-	all := map[string]bool{}
-	ast.Inspect(n, func(n ast.Node) bool {
-		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
-			if s, err := strconv.Unquote(l.Value); err == nil {
-				all[s] = true
-			}
-		}
-		return true
-	})
-	return all
 }
