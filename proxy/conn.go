@@ -129,6 +129,7 @@ func (c *conn) begin(e *established) {
 	session.Open().Emit = c.emit
 	if p.config.Tracer != nil {
 		session.Open().Spare = p.config.Tracer.Spare
+		session.Open().Report = c.report
 	}
 	pc := pump.New(pump.Config{
 		Session: session, Sources: c.draws, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
@@ -154,6 +155,15 @@ func (c *conn) emit(x *wire.Exchange) bool {
 		return false
 	}
 	return p.config.Tracer.Offer(x, c.info)
+}
+
+// report passes on what a connection between members said.
+func (c *conn) report(r *wire.Report) {
+	r.Connection = c.ordinal
+	if r.Out == 0 { // an end that nobody stamped
+		r.Out = c.link.proxy.clock.now()
+	}
+	c.link.proxy.config.Tracer.OfferReport(r, c.info)
 }
 
 func (c *conn) describe(e *established) *trace.Conn {

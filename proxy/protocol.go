@@ -96,7 +96,7 @@ func (d *detector) Frame(dir wire.Direction, b []byte, now wire.Stamp, pieces []
 	if p != wire.TCP {
 		old := d.Session.Open()
 		d.Session, _ = NewSession(p, d.options)
-		d.Session.Open().Emit, d.Session.Open().Spare = old.Emit, old.Spare
+		d.Session.Open().Emit, d.Session.Open().Spare, d.Session.Open().Report = old.Emit, old.Spare, old.Report
 		d.pending = d.Session.Frame(dir, d.head, now, nil)
 	}
 	return d.Session.Frame(dir, b, now, pieces)

@@ -11,10 +11,14 @@
 // The path of an exchange:
 //
 //	connection --Offer--> queue (bounded, drops counted) --> one worker --> consumers
+//	           --OfferReport-->                                 |
+//	             between members                          attribution
 //
 // Offer never blocks, so that no connection ever waits for its own tracing.
 // The worker hands each exchange to every consumer in turn; a consumer that
-// does I/O puts a queue of its own in between.
+// does I/O puts a queue of its own in between. Where links between members were
+// seen, a write waits a little with the worker until their reports are in, for
+// they tell which member's acknowledgement released it (attribution.go).
 package trace
 
 import (
@@ -54,6 +58,9 @@ type Finished struct {
 	*wire.Exchange
 	Conn  *Conn
 	Waits Waits
+	// Replication is what it waited for in other members, if links to them were
+	// seen.
+	Replication Replication
 }
 
 // Consumer gets every finished exchange. Consume is called by one worker, one

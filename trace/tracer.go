@@ -21,8 +21,13 @@ type Tracer struct {
 	dropped   atomic.Uint64
 	spare     sync.Pool // of *wire.Exchange, handled
 
+	attribution attribution
+	held        wire.Queue[job] // writes that wait for reports; the worker's
+	finished    Finished        // the worker's
+
 	mu      sync.Mutex
 	pending []job
+	missing gap // when reports were made that found no room
 	closed  bool
 
 	wake chan struct{} // room for one: something is pending
@@ -30,8 +35,10 @@ type Tracer struct {
 	done chan struct{} // closed by the worker
 }
 
+// job is an exchange or a report.
 type job struct {
 	x *wire.Exchange
+	r *wire.Report
 	c *Conn
 }
 
@@ -63,14 +70,46 @@ func (t *Tracer) Offer(x *wire.Exchange, c *Conn) bool {
 		t.dropped.Add(1)
 		return false
 	}
-	t.pending = append(t.pending, job{x, c})
+	t.append(job{x: x, c: c})
+	return true
+}
+
+// append adds a job to the queue and unlocks it.
+func (t *Tracer) append(j job) {
+	t.pending = append(t.pending, j)
 	n := len(t.pending)
 	t.mu.Unlock()
 	if n == 1 || n == t.limit/2 {
 		t.signal()
 	}
-	return true
 }
+
+// OfferReport hands over what a connection between members said. It never
+// blocks. A report that finds no room is counted as dropped, and writes of its
+// time are attributed to nobody.
+func (t *Tracer) OfferReport(r *wire.Report, c *Conn) {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return
+	}
+	if len(t.pending) >= t.limit {
+		if t.missing.from == 0 {
+			t.missing.from = max(r.In, 1)
+		}
+		t.missing.to = max(r.In, r.Out)
+		t.mu.Unlock()
+		t.dropped.Add(1)
+		return
+	}
+	t.append(job{r: r, c: c})
+}
+
+// SetRule says whose acknowledgements the writes need that go to a server, from
+// the next that is looked at. The server is named as connections to it name it:
+// Conn.To if that's a member of a cluster ("pg.p"), else its host:port. Without
+// a rule nothing is known of whom its writes wait for.
+func (t *Tracer) SetRule(server string, r Rule) { t.attribution.setRule(server, r) }
 
 // Spare gives an exchange that was handled, to be used again by whoever calls,
 // with whatever it holds; nil: there is none. It's made for wire.Open.Spare:
@@ -107,6 +146,8 @@ func (t *Tracer) work() {
 	defer close(t.done)
 	gather := time.NewTimer(linger)
 	gather.Stop()
+	settled := time.NewTimer(settleTime)
+	settled.Stop()
 	var batch []job
 	for {
 		select {
@@ -117,35 +158,75 @@ func (t *Tracer) work() {
 			case <-t.wake: // half full
 			case <-t.stop:
 			}
+		case <-settled.C:
 		case <-t.stop:
 		}
 		var last bool
-		batch, last = t.take(batch)
+		var missing gap
+		batch, missing, last = t.take(batch)
+		if missing.from != 0 {
+			t.attribution.lost(missing.from, missing.to)
+		}
 		t.handle(batch)
+		t.handleHeld(last)
 		if last {
 			return
+		}
+		if t.held.Len() > 0 {
+			settled.Reset(max(settleTime-t.held.Front().age(), linger))
 		}
 	}
 }
 
 // take exchanges the pending jobs for an empty slice. After the last, none can
 // follow.
-func (t *Tracer) take(empty []job) (batch []job, last bool) {
+func (t *Tracer) take(empty []job) (batch []job, missing gap, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	batch, t.pending = t.pending, empty[:0]
-	return batch, t.closed
+	missing, t.missing = t.missing, gap{}
+	return batch, missing, t.closed
 }
 
 func (t *Tracer) handle(batch []job) {
-	var f Finished
 	for i := range batch {
 		j := &batch[i]
-		f = Finished{Exchange: j.x, Conn: j.c, Waits: Split(j.x)}
-		for _, c := range t.consumers {
-			c.Consume(&f)
+		switch {
+		case j.r != nil:
+			t.attribution.report(j.r, j.c)
+		case t.attribution.waitsFor(j.x, j.c):
+			t.held.Push(*j)
+		default:
+			t.consume(j)
 		}
-		t.spare.Put(j.x)
 		*j = job{}
 	}
+}
+
+// handleHeld handles the writes whose reports are in by now, or all. No more
+// are held than may be queued.
+func (t *Tracer) handleHeld(all bool) {
+	for t.held.Len() > 0 {
+		if !all && t.held.Len() <= t.limit && t.held.Front().age() < settleTime {
+			return
+		}
+		j := t.held.Pop()
+		t.consume(&j)
+	}
+}
+
+// age is how long ago an exchange ended.
+func (j *job) age() time.Duration { return time.Since(j.c.Time(End(j.x))) }
+
+// consume hands an exchange to the consumers. t.finished is used for all, one
+// after the other.
+func (t *Tracer) consume(j *job) {
+	f := &t.finished
+	f.Exchange, f.Conn, f.Waits = j.x, j.c, Split(j.x)
+	t.attribution.judge(f)
+	for _, c := range t.consumers {
+		c.Consume(f)
+	}
+	t.spare.Put(j.x)
+	f.Exchange, f.Conn = nil, nil
 }

@@ -1,0 +1,176 @@
+package trace
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wirewait/wirewait/wire"
+)
+
+// promptly is how soon after its release a reply comes, unless something else
+// was waited for as well.
+const promptly = time.Millisecond
+
+// judgePostgres finds the standby that released a commit.
+//
+//	request out        commit seen              acknowledged        reply in
+//	----|--------------------|--------------------------|---------------|---
+//	    |<-- execution, -->  |<------ replication ----->|<- wake up, -->|
+//	        local flush                                     answer
+//
+// The client's side shows neither the commit's LSN nor its transaction. So every
+// commit that was seen and released between request and reply is a candidate;
+// if one standby released them all, it's certain which. A commit is never seen
+// before it's flushed, and the reply never sent before the release.
+func (g *replicas) judgePostgres(f *Finished, rule Rule) {
+	r := &f.Replication
+	from, to := f.Sides[wire.ToServer].LastOut, f.Sides[wire.ToClient].LastIn
+	level := f.Postgres.SynchronousCommit
+	switch {
+	case !f.Answered || !f.OK || f.Postgres.RolledBack || f.Postgres.Unconfirmed || from == 0 || to == 0:
+		return // nothing was committed, or nobody knows
+	case level == "off" || level == "local":
+		r.Basis = BasisNotWaited
+		return
+	case rule == nil:
+		r.Basis = BasisUnknown
+		return
+	}
+	if _, take := rule.Choose(nil, nil); take == NobodyNeeded {
+		r.Basis = BasisNotWaited
+		return
+	}
+	window := g.commits.between(from, to)
+	switch {
+	case f.Postgres.NotReplicated:
+		r.Basis = BasisInterrupted
+		if len(window) > 0 {
+			r.Began, r.Released = window[len(window)-1].seen, to
+		}
+	case !g.whole(from, to) || g.blind:
+		r.Basis = BasisUnknown
+	case len(window) == 0:
+		r.Basis = BasisNoCommit
+		if !g.anyThere(from) {
+			r.Basis = BasisUnknown
+		}
+	default:
+		g.choose(f, g.explain(window, f, rule))
+	}
+}
+
+func (g *replicas) anyThere(at wire.Stamp) bool {
+	return slices.ContainsFunc(g.members, func(m *member) bool { return m.there(at) })
+}
+
+// candidate is a commit that may be the write's, with what released it.
+type candidate struct {
+	*commit
+	level   wire.Level
+	release release
+}
+
+// explain lists the candidates: commits whose release explains the reply.
+func (g *replicas) explain(window []commit, f *Finished, rule Rule) (list []candidate) {
+	for _, believe := range []bool{true, false} {
+		for i := range window {
+			c := &window[i]
+			if c.seen < f.Sides[wire.ToServer].LastOut || c.seen > f.Sides[wire.ToClient].LastIn {
+				continue
+			}
+			level, contradicted := levelOf(c, f.Postgres.SynchronousCommit)
+			if contradicted && believe && firm(f.Postgres.SyncSource) {
+				continue
+			}
+			rel := g.releaseOf(c, rule, level)
+			if rel.by != nil && rel.at <= f.Sides[wire.ToClient].LastIn {
+				list = append(list, candidate{c, level, rel})
+			}
+		}
+		if len(list) > 0 {
+			break // else the belief is wrong
+		}
+	}
+	return list
+}
+
+// firm reports whether the session itself said what its level is.
+func firm(source string) bool { return source == "startup" || source == "set" || source == "set_local" }
+
+// levelOf is what a commit waits for: what its record says, and for the rest
+// what is believed of its session. Contradicted: the record says otherwise. Only
+// commits proper are waited for until they are applied (SyncRepWaitForLSN).
+func levelOf(c *commit, believed string) (level wire.Level, contradicted bool) {
+	switch {
+	case c.Apply:
+		return wire.Applied, believed != "remote_apply"
+	case believed == "remote_write":
+		return wire.Written, false
+	}
+	return wire.Durable, believed == "remote_apply" && c.Kind == wire.CommitPlain
+}
+
+// releaseOf is released, remembered.
+func (g *replicas) releaseOf(c *commit, rule Rule, level wire.Level) release {
+	if c.rule != rule {
+		c.rule, c.released = rule, [wire.Levels]release{}
+	}
+	if c.released[level].by == nil {
+		c.released[level] = g.released(rule, c.End, level)
+	}
+	return c.released[level]
+}
+
+// choose settles on what the candidates have in common.
+func (g *replicas) choose(f *Finished, list []candidate) {
+	r := &f.Replication
+	r.Candidates = len(list)
+	if len(list) == 0 {
+		r.Basis = BasisUnknown
+		return
+	}
+	// The reply follows its release at once, so the latest is the likeliest.
+	best := slices.MaxFunc(list, func(a, b candidate) int { return int(a.release.at - b.release.at) })
+	least, most := best.release.at.Sub(best.seen), best.release.at.Sub(best.seen)
+	for _, c := range list {
+		if c.release.by.name != best.release.by.name {
+			r.Basis = BasisUnknown
+			return
+		}
+		d := c.release.at.Sub(c.seen)
+		least, most = min(least, d), max(most, d)
+	}
+	r.Basis, r.ReleasedBy = BasisUnanimous, best.release.by.name
+	r.Began, r.Released, r.Spread = best.seen, best.release.at, most-least
+	if f.Sides[wire.ToClient].LastIn.Sub(best.release.at) > promptly {
+		r.Basis = BasisThenPrimary
+	}
+	if len(list) == 1 {
+		r.Commit, r.XID = best.End, best.XID
+	}
+	g.standings(f, best.End, best.level)
+}
+
+// standings notes which members had a position when the reply left.
+func (g *replicas) standings(f *Finished, p wire.Position, level wire.Level) {
+	r := &f.Replication
+	end := End(f.Exchange)
+	for _, m := range g.members {
+		if !m.there(r.Began) && !m.there(end) {
+			continue
+		}
+		at, ok := m.reached[level].reached(p)
+		if !ok || at > end {
+			if m.left == 0 || m.left > end {
+				r.Behind = append(r.Behind, m.name)
+			}
+			continue
+		}
+		sent, ok := m.sent.reached(p)
+		if !ok || sent > at {
+			sent = r.Began
+		}
+		r.Acknowledged = append(r.Acknowledged, MemberWait{Member: m.name, Sent: sent, Acknowledged: at})
+	}
+	slices.SortStableFunc(r.Acknowledged, func(a, b MemberWait) int { return int(a.Acknowledged - b.Acknowledged) })
+}

@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"slices"
+
+	"github.com/wirewait/wirewait/wire"
+)
+
+// replicas are the members that receive one server's log, as far as they were
+// seen, with all that was sent and acknowledged. It's the same for both
+// protocols: which member a write waited for is a matter of its position, of a
+// level, and of a rule (release.go).
+type replicas struct {
+	members []*member
+	commits commits
+	blind   bool // the log came and could not be read
+	gaps    []gap
+}
+
+// member is a connection over which a member receives the log, or, in MongoDB,
+// a member whose positions come over any.
+type member struct {
+	name        string
+	connection  uint64
+	since, left wire.Stamp // since it acknowledged; left 0: it's there
+	sent        history
+	reached     [wire.Levels]history
+	heard       []wire.Stamp // of its latest acknowledgements, whatever they said
+}
+
+// gap is a stretch of time of which reports were lost.
+type gap struct{ from, to wire.Stamp }
+
+const (
+	maxMembers = 256
+	maxHeard   = 256
+	maxGaps    = 64
+)
+
+// there reports whether the member counts at a time: the server knows how far
+// it has come, and its connection hasn't ended.
+func (m *member) there(at wire.Stamp) bool {
+	return m.since != 0 && m.since <= at && (m.left == 0 || at < m.left)
+}
+
+// report takes in what one message said.
+func (g *replicas) report(r *wire.Report) {
+	switch r.Kind {
+	case wire.ReportJoined:
+		g.leave(r) // a stream that ended unseen
+		g.member(r.Member, r.Connection)
+	case wire.ReportLeft:
+		g.leave(r)
+	case wire.ReportSent:
+		m := g.member(r.Member, r.Connection)
+		m.sent.add(r.In, r.Sent)
+		g.blind = r.Blind
+		for _, c := range r.Commits {
+			g.commits.add(c, r.In)
+		}
+	case wire.ReportReached:
+		for i := range r.Reached {
+			g.reached(r, &r.Reached[i])
+		}
+	}
+}
+
+func (g *replicas) reached(r *wire.Report, p *wire.Progress) {
+	m := g.member(p.Member, r.Connection)
+	for level, position := range p.Reached {
+		m.reached[level].add(r.Out, position)
+	}
+	if m.since == 0 && !p.Reached[wire.Durable].IsZero() {
+		m.since = r.Out
+	}
+	if len(m.heard) >= maxHeard {
+		m.heard = slices.Delete(m.heard, 0, maxHeard/2)
+	}
+	m.heard = append(m.heard, r.Out)
+}
+
+// member finds the one of a connection, or makes it.
+func (g *replicas) member(name string, connection uint64) *member {
+	for _, m := range g.members {
+		if m.left == 0 && m.connection == connection && m.name == name {
+			return m
+		}
+	}
+	if len(g.members) >= maxMembers { // the oldest, which is gone in all likelihood
+		g.members = slices.Delete(g.members, 0, 1)
+	}
+	m := &member{name: name, connection: connection}
+	g.members = append(g.members, m)
+	return m
+}
+
+func (g *replicas) leave(r *wire.Report) {
+	for _, m := range g.members {
+		if m.left == 0 && m.connection == r.Connection {
+			m.left = r.Out
+		}
+	}
+}
+
+// lost notes that reports of that time are missing.
+func (g *replicas) lost(from, to wire.Stamp) {
+	if len(g.gaps) >= maxGaps {
+		g.gaps = slices.Delete(g.gaps, 0, 1)
+	}
+	g.gaps = append(g.gaps, gap{from, to})
+}
+
+// whole reports whether nothing is missing of a stretch of time.
+func (g *replicas) whole(from, to wire.Stamp) bool {
+	for _, h := range g.gaps {
+		if from <= h.to && h.from <= to {
+			return false
+		}
+	}
+	return true
+}
