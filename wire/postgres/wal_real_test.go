@@ -144,7 +144,7 @@ func parseLSN(t *testing.T, s string) uint64 {
 	return h<<32 | l
 }
 
-// streamLog streams the log from its first segment to end and returns the
+// streamLog streams the log from logBegins to end and returns the
 // transactions that the reader found, and what the session told of them.
 func streamLog(t *testing.T, c *lab.PostgresCluster, end uint64) (found []walTransaction, told []wire.Commit, log []byte) {
 	t.Helper()
@@ -218,7 +218,7 @@ func streamLog(t *testing.T, c *lab.PostgresCluster, end uint64) (found []walTra
 	return found, told, spy.log
 }
 
-// logBegins is where the log of a new server does.
+// logBegins is the beginning of a segment that the run reaches.
 const logBegins = 0x1000000
 
 // checkJoins asserts that reading may begin anywhere, at the next page.

@@ -1,0 +1,213 @@
+//go:build unix
+
+package proxy_test
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/wire"
+)
+
+// The truth is the primary's own log. Each walsender says at debug2 what its
+// standby acknowledges, and at debug3, whenever it's its turn to, up to where it
+// has released the backends that wait (ProcessStandbyReplyMessage in
+// src/backend/replication/walsender.c and SyncRepReleaseWaiters in syncrep.c, the
+// same in 15, 17 and 18). The first release up to a commit's end was that
+// commit's. It's usually the one that satisfied the rule who says so; but a
+// walsender enters an acknowledgement before it looks whom to release, and
+// another that looks in between acts on it first.
+//
+// Which commit a client's write was is known from the client, which asked for
+// its transaction's number, and from pg_walinspect, which knows where that ends.
+
+var truthSettings = map[string]string{"log_min_messages": "debug3", "log_line_prefix": "app=%a ", "wal_keep_size": "256MB"}
+
+var truthLine = regexp.MustCompile(`(?m)^app=(\S*) DEBUG:  (released|write) .*$`)
+var anLSN = regexp.MustCompile(`[0-9A-F]+/[0-9A-F]+`)
+
+// logged is what a walsender says.
+type logged struct {
+	by       string
+	releases bool
+	upTo     [wire.Levels]wire.Position
+}
+
+// truth is what the primary's log says, in its order.
+func (r *quorumRig) truth(t *testing.T) (list truth) {
+	t.Helper()
+	for _, m := range truthLine.FindAllStringSubmatch(r.cluster.Primary.Log(), -1) {
+		line := logged{by: m[1], releases: m[2] == "released"}
+		for l, s := range anLSN.FindAllString(m[0], wire.Levels) {
+			line.upTo[l] = lsn(t, s)
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+type truth []logged
+
+// of is who released a position at a level, and whose acknowledgement was the
+// last before that.
+func (list truth) of(end wire.Position, level string) (by, last string) {
+	l := map[string]wire.Level{"remote_write": wire.Written, "on": wire.Durable, "remote_apply": wire.Applied}[level]
+	had := map[string]bool{}
+	for _, line := range list {
+		switch {
+		case !line.upTo[l].Reaches(end):
+		case line.releases:
+			return line.by, last
+		case !had[line.by]:
+			had[line.by], last = true, line.by
+		}
+	}
+	return "", ""
+}
+
+func lsn(t *testing.T, s string) wire.Position {
+	t.Helper()
+	hi, lo, _ := strings.Cut(s, "/")
+	h, err1 := strconv.ParseUint(hi, 16, 32)
+	l, err2 := strconv.ParseUint(lo, 16, 32)
+	if err := cmp.Or(err1, err2); err != nil {
+		t.Fatalf("%q is no LSN: %v", s, err)
+	}
+	return wire.LSN(h<<32 | l)
+}
+
+// ends are where transactions end in the log.
+func (r *quorumRig) ends(t *testing.T) map[uint32]wire.Position {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.cluster.URL(r.cluster.Primary.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "set synchronous_commit = local; create extension if not exists pg_walinspect"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), "select xid::text::bigint, end_lsn::text from pg_get_wal_records_info($1::pg_lsn, "+
+		"pg_current_wal_flush_lsn()) where resource_manager = 'Transaction' and record_type = 'COMMIT'", r.begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[uint32]wire.Position{}
+	var xid uint64
+	var end string
+	if _, err := pgx.ForEachRow(rows, []any{&xid, &end}, func() error {
+		ends[uint32(xid)] = lsn(t, end)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+// verdict is what was said of a write beside the truth.
+type verdict struct {
+	judged
+	truth, last string
+}
+
+// compare finds each span's write: those of one session come in order.
+func (r *quorumRig) compare(t *testing.T, all []made, seen []judged) (list []verdict) {
+	t.Helper()
+	ends, truth := r.ends(t), r.truth(t)
+	bySession := map[int32][]made{}
+	for _, m := range all {
+		bySession[m.pid] = append(bySession[m.pid], m)
+	}
+	slices.SortFunc(seen, func(a, b judged) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	next := map[int32]int{}
+	for _, j := range seen {
+		mine := bySession[j.pid]
+		if next[j.pid] >= len(mine) {
+			t.Fatalf("more spans of backend %d than its client made writes", j.pid)
+		}
+		m := mine[next[j.pid]]
+		next[j.pid]++
+		end, ok := ends[m.xid]
+		by, last := truth.of(end, j.level)
+		if !ok || by == "" {
+			t.Fatalf("the servers don't know transaction %d: at %v, released by %q", m.xid, end, by)
+		}
+		if j.xid != 0 && j.xid != m.xid && j.basis != trace.BasisUnknown {
+			t.Errorf("the span names transaction %d, the client made %d", j.xid, m.xid)
+		}
+		list = append(list, verdict{j, by, last})
+	}
+	return list
+}
+
+// checkAgainstTruth asserts that no span names a wrong standby, that most name
+// one, and that it's the one that the delays make likely.
+func checkAgainstTruth(t *testing.T, about string, list []verdict, likely string) {
+	t.Helper()
+	var wrong, unknown, unlikely int
+	for _, v := range list {
+		switch {
+		case v.by == "":
+			unknown++
+		case v.by != v.truth && v.by != v.last:
+			wrong++
+		}
+		if v.truth != likely && v.last != likely {
+			unlikely++ // this machine stood still, or the disk did
+		}
+	}
+	t.Logf("%s: %d writes, %d wrong, %d unknown; %d not released by %s", about, len(list), wrong, unknown, unlikely, likely)
+	if n := len(list); wrong*200 > n || unknown*50 > n+49 || unlikely*5 > n {
+		t.Errorf("%s: of %d writes %d wrong, %d unknown, %d not released by %s", about, n, wrong, unknown, unlikely, likely)
+	}
+}
+
+// Many sessions at once: the member is certain or unknown, and not wrong.
+func TestRealQuorum_ManySessionsAgainstTheServersLog(t *testing.T) {
+	for _, version := range []string{"", "18"} {
+		t.Run("PostgreSQL "+version, func(t *testing.T) {
+			r := newQuorumRig(t, binDir(t, version))
+			r.createTable(t)
+			for names, likely := range map[string]string{"ANY 1 (s1, s2)": "s1", "FIRST 2 (s1, s2)": "s2"} {
+				r.setNames(t, names)
+				all := r.write(t, 32, 20, "on")
+				checkAgainstTruth(t, names, r.compare(t, all, r.take(t, 32*20)), likely)
+			}
+		})
+	}
+}
+
+// When the standby that was waited for stops, or dies, the other one takes over
+// from the first commit on.
+func TestRealQuorum_TheOtherStandbyTakesOver(t *testing.T) {
+	r := newQuorumRig(t, "")
+	r.createTable(t)
+	r.setNames(t, "FIRST 1 (s1, s2)")
+	s1 := r.cluster.Standby("s1")
+	for _, end := range []func() error{s1.Stop, s1.Kill} {
+		all := r.write(t, 1, 3, "on")
+		checkAgainstTruth(t, "with s1", r.compare(t, all, r.take(t, 3)), "s1")
+		if err := end(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cluster.WaitGone(t.Context(), "s1"); err != nil {
+			t.Fatal(err)
+		}
+		all = r.write(t, 1, 5, "on")
+		checkAgainstTruth(t, "without s1", r.compare(t, all, r.take(t, 5)), "s2")
+		if err := s1.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cluster.WaitStreaming(t.Context(), "s1", "s2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
