@@ -24,7 +24,7 @@ func (s *Summary) Table(w io.Writer) {
 	for i := range rows {
 		cells = append(cells, rows[i].cells())
 	}
-	io.WriteString(w, align(cells, 2))
+	io.WriteString(w, Align(cells, 2))
 }
 
 func (r *Row) cells() []string {
@@ -44,9 +44,9 @@ func (r *Row) cells() []string {
 	}
 }
 
-// align pads columns to their widest cell: the first ones to the left, numbers
-// to the right.
-func align(cells [][]string, left int) string {
+// Align makes a table of rows that have the same number of cells: columns are
+// padded to their widest cell, the first ones to the left, numbers to the right.
+func Align(cells [][]string, left int) string {
 	widths := make([]int, len(cells[0]))
 	for _, row := range cells {
 		for i, c := range row {

@@ -82,9 +82,25 @@ func complete(commands []*cli.Command, words []string) []string {
 		return nil // a file's name belongs here
 	case words[0] == "completion":
 		return startingWith(current, []string{"bash", "zsh"})
+	case len(commands[i].Subcommands) > 0:
+		return completeSubcommand(commands[i], words[1:])
 	default:
 		return completeFlag(commands[i], words[1:last], current)
 	}
+}
+
+// completeSubcommand completes what stands behind a command that has commands
+// of its own.
+func completeSubcommand(command *cli.Command, words []string) []string {
+	last := len(words) - 1
+	if i := slices.IndexFunc(command.Subcommands, func(c *cli.Command) bool { return c.HasName(words[0]) }); i >= 0 && last > 0 {
+		return completeFlag(command.Subcommands[i], words[1:last], words[last])
+	}
+	found := completeFlag(command, words[:last], words[last])
+	if last == 0 {
+		found = append(startingWith(words[0], commandNames(command.Subcommands)), found...)
+	}
+	return found
 }
 
 // completeFlag completes a flag's word if current stands where one belongs,

@@ -16,7 +16,7 @@ func TestComplete(t *testing.T) {
 		words []string
 		want  string // "..." stands for more
 	}{
-		{nil, "run check links demo decode version completion help --help"},
+		{nil, "run check links report assert connections demo decode version completion help --help"},
 		{[]string{"de"}, "demo decode"},
 		{[]string{"-"}, "--help"},
 		{[]string{"nonsense", ""}, ""},
@@ -40,6 +40,10 @@ func TestComplete(t *testing.T) {
 		{[]string{"run", "--connect=f"}, "--connect=false"},
 		{[]string{"run", "--connect", "--see"}, "--seed"}, // none belongs here
 		{[]string{"decode", "--protocol", ""}, "mongodb postgres"},
+		{[]string{"connections", ""}, "cut --link --json --admin --admin-token-file --help"},
+		{[]string{"connections", "c"}, "cut"},
+		{[]string{"connections", "--link", ""}, ""},
+		{[]string{"connections", "cut", "--admin-"}, "--admin-token-file"},
 		{[]string{"decode", "--to-server", "a.bin", "--t"}, "--to-client --text"},
 	}
 	for _, tt := range tests {

@@ -7,6 +7,9 @@
 //	wirewait check wirewait.yaml
 //	wirewait links wirewait.yaml
 //	wirewait demo
+//	wirewait report --watch
+//	wirewait assert --max-p99 majority=250ms
+//	wirewait connections
 //	wirewait decode --protocol postgres --to-server a.bin --to-client b.bin
 //	wirewait version
 package main
@@ -66,8 +69,11 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Usage:       "delay the wire to a MongoDB or PostgreSQL server, and see what each write waited for",
 		UsageText:   "wirewait COMMAND [FLAGS]",
 		HideVersion: true,
-		Commands:    []*cli.Command{runCommand(), checkCommand(), linksCommand(), demoCommand(), decodeCommand(), versionCommand()},
-		Reader:      stdin, Writer: stdout, ErrWriter: stderr,
+		Commands: []*cli.Command{
+			runCommand(), checkCommand(), linksCommand(), reportCommand(), assertCommand(), connectionsCommand(),
+			demoCommand(), decodeCommand(), versionCommand(),
+		},
+		Reader: stdin, Writer: stdout, ErrWriter: stderr,
 		OnUsageError:   usageProblem,
 		ExitErrHandler: func(*cli.Context, error) {}, // run prints and decides
 		Action: func(c *cli.Context) error {
@@ -78,14 +84,20 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 	}
 	addCompletion(app)
-	for _, c := range app.Commands {
+	finish(app.Commands)
+	return app
+}
+
+// finish gives commands, and theirs, what all have in common.
+func finish(commands []*cli.Command) {
+	for _, c := range commands {
 		c.OnUsageError = usageProblem
 		c.HideHelpCommand = true
-		if c.Before == nil {
+		if c.Before == nil && len(c.Subcommands) == 0 { // a subcommand's flags follow its name
 			c.Before = refuseLateFlags
 		}
+		finish(c.Subcommands)
 	}
-	return app
 }
 
 // usageProblem makes one line of the flag package's errors, instead of that

@@ -27,6 +27,7 @@ type runOptions struct {
 	text     wire.TextMode
 	children otlp.Children
 	admin    string // empty: off
+	token    string // of /v1; empty: none
 	drain    time.Duration
 	level    slog.Level
 }
@@ -63,6 +64,7 @@ func (r *reader) processOptions() runOptions {
 		seed:     r.seed(),
 		children: otlp.Children(r.choice("children", "auto", "always", "never")),
 		admin:    r.admin(),
+		token:    r.token(),
 		drain:    r.duration("drain"),
 	}
 	if r.Bool("statement-text") {

@@ -36,6 +36,7 @@ type service struct {
 	tracer    *trace.Tracer
 	proxy     atomic.Pointer[proxy.Proxy] // nil until it has started
 	admin     *admin.Server               // nil: off
+	summary   *trace.Summary              // nil: admin is off, so nobody asks
 	throwAway *proxy.ThrowAway            // nil: not --tls auto
 	stopping  atomic.Bool
 }
@@ -99,9 +100,14 @@ func (s *service) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.tracer = trace.New(traceQueue, s.exporter)
+	consumers := []trace.Consumer{s.exporter}
 	if s.options.admin != "" {
-		if s.admin, err = admin.Start(s.adminConfig()); err != nil {
+		s.summary = &trace.Summary{}
+		consumers = append(consumers, s.summary)
+	}
+	s.tracer = trace.New(traceQueue, consumers...)
+	if s.options.admin != "" {
+		if s.admin, err = admin.Start(s.adminConfig(moduleVersion(info))); err != nil {
 			return portHint(err, "is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off")
 		}
 	}
@@ -141,16 +147,18 @@ func (s *service) counters() trace.Counters {
 	return trace.Counters{}
 }
 
-func (s *service) adminConfig() admin.Config {
+func (s *service) adminConfig(version string) admin.Config {
 	return admin.Config{
-		Listen: s.options.admin, Metrics: s.exporter.MetricsHandler(), Log: s.log,
-		Healthy: func() error {
-			if s.stopping.Load() {
-				return errors.New("stopping")
-			}
-			return nil
-		},
+		Listen: s.options.admin, Metrics: s.exporter.MetricsHandler(), Log: s.log, Healthy: s.healthy,
+		Control: s.control(version), Token: s.options.token,
 	}
+}
+
+func (s *service) healthy() error {
+	if s.stopping.Load() {
+		return errors.New("stopping")
+	}
+	return nil
 }
 
 // portHint adds what to do about a port that is taken.

@@ -117,7 +117,7 @@ func describeConnection(c *proxy.Connection) Connection {
 	d := Connection{
 		ID: c.ID, Link: c.Link, From: c.From, FromBasis: c.Basis, Client: c.Client,
 		Upstream: c.Upstream, UpstreamPort: c.UpstreamPort, Since: c.Since, State: string(c.State), Protocol: string(c.Protocol),
-		Exchanges: c.Counts.Exchanges, WaitingRequests: c.Waiting, Delay: describeDelay(c.Delay),
+		Exchanges: c.Counts.Exchanges, WaitingRequests: c.Waiting, Delay: DescribeDelay(c.Delay),
 		ToServer: describeConnectionWay(&c.Counts.Ways[wire.ToServer]), ToClient: describeConnectionWay(&c.Counts.Ways[wire.ToClient]),
 	}
 	if p := c.Peer; p != nil {

@@ -107,7 +107,7 @@ func describeLink(l *proxy.Link, n *trace.LinkCounters, e trace.DelayErrors) Lin
 	}
 	return Link{
 		Name: l.Name(), From: set.From, To: set.To, Listen: listen, Upstream: set.Upstream, Protocol: string(set.Protocol),
-		Delay: describeDelay(l.Delay()),
+		Delay: DescribeDelay(l.Delay()),
 		Connections: LinkConnections{
 			Open: n.ConnectionsOpen, Total: n.ConnectionsTotal, Encrypted: n.Encrypted, Opaque: n.Opaque,
 			DialFailures: n.DialFailures, AcceptFailures: n.AcceptFailures,
@@ -226,7 +226,8 @@ type OneWay struct {
 	Window        string `json:"window,omitempty"`
 }
 
-func describeDelay(s inject.Settings) Delay {
+// DescribeDelay puts a delay in the words of /v1.
+func DescribeDelay(s inject.Settings) Delay {
 	return Delay{
 		RTT:      s.RTT().String(),
 		ToServer: describeOneWay(&s.Delay[wire.ToServer]), ToClient: describeOneWay(&s.Delay[wire.ToClient]),

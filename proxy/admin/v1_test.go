@@ -184,10 +184,10 @@ func TestV1_DelaysChangeWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("a has %v, b has %v", a.RTT(), b.RTT())
 	}
 	for body, want := range map[string][]string{
-		`{"links": {"a": {"rtt": "1ms"}, "b": {"rtt": "fast"}}}`:                            {"rtt is"},
-		`{"links": {"a": {"rtt": "1s"}, "c": {"rtt": "1s"}, "d": {"rtt": "1s"}}}`:           {`no link "c"`, `no link "d"`},
+		`{"links": {"a": {"rtt": "1ms"}, "b": {"rtt": "fast"}}}`:                             {"rtt is"},
+		`{"links": {"a": {"rtt": "1s"}, "c": {"rtt": "1s"}, "d": {"rtt": "1s"}}}`:            {`no link "c"`, `no link "d"`},
 		`{"links": {"a": {"rtt": "1ms", "jitter": "1ms"}, "b": {"rtt": 0, "jitter": "1s"}}}`: {"link a: jitter", "link b: jitter"},
-		`{"links": {"a": {"rtt": "1ms", "color": "red"}}}`:                                  {`"color"`},
+		`{"links": {"a": {"rtt": "1ms", "color": "red"}}}`:                                   {`"color"`},
 		``: {"it is empty"},
 	} {
 		status := 400
