@@ -36,9 +36,9 @@ func startMongo(t *testing.T) *lab.Mongo {
 }
 
 // behindTLS puts TLS in front of a server that speaks none, and returns its
-// address and the certificate's file, which is its own authority. With a file
-// of authorities for clients it wants their certificates.
-func behindTLS(t *testing.T, addr, clientCA string) (front, ca string) {
+// address and the files of its certificate, which is its own authority, and of
+// the key. With a file of authorities for clients it wants their certificates.
+func behindTLS(t *testing.T, addr, clientCA string) (front, ca, keyFile string) {
 	t.Helper()
 	cert, key, err := lab.SelfSigned()
 	if err != nil {
@@ -48,9 +48,12 @@ func behindTLS(t *testing.T, addr, clientCA string) (front, ca string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, cert, 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	ca, keyFile = filepath.Join(dir, "ca.pem"), filepath.Join(dir, "key.pem")
+	for file, pem := range map[string][]byte{ca: cert, keyFile: key} {
+		if err := os.WriteFile(file, pem, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}}
 	if clientCA != "" {
@@ -76,7 +79,7 @@ func behindTLS(t *testing.T, addr, clientCA string) (front, ca string) {
 		}
 	})
 	t.Cleanup(func() { ln.Close(); relays.Wait() })
-	return ln.Addr().String(), ca
+	return ln.Addr().String(), ca, keyFile
 }
 
 // relay copies both ways until one side has ended.
@@ -112,8 +115,8 @@ func insert(t *testing.T, uri string) error {
 // strings of docs/tls.md.
 func TestTLS_MongoDB(t *testing.T) {
 	m, auto, carol := startMongo(t), newThrowAway(t), newIdentity(t, "carol")
-	encrypted, ca := behindTLS(t, m.Addr(), "")
-	strict, strictCA := behindTLS(t, m.Addr(), carol.cert)
+	encrypted, ca, _ := behindTLS(t, m.Addr(), "")
+	strict, strictCA, _ := behindTLS(t, m.Addr(), carol.cert)
 	both := filepath.Join(t.TempDir(), "client.pem")
 	var pem []byte
 	for _, file := range []string{carol.cert, carol.key} {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 func readDoc(t *testing.T, path ...string) string {
@@ -17,51 +19,66 @@ func readDoc(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// TestDocs_ReliabilityNamesTestsThatExist: each row says which test shows it.
-func TestDocs_ReliabilityNamesTestsThatExist(t *testing.T) {
-	rows := 0
-	for line := range strings.Lines(readDoc(t, "docs", "reliability.md")) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 || !strings.Contains(cells[3], "`") {
-			continue
-		}
-		rows++
-		directory, found := "", 0
-		for _, word := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1) {
-			if !strings.HasPrefix(word[1], "Test") && !strings.HasPrefix(word[1], "Fuzz") {
-				directory = word[1]
+// TestDocs_PromisesNameTestsThatExist: each row of these tables says which test
+// shows it, as `DIRECTORY`: `TEST`, `TEST`.
+func TestDocs_PromisesNameTestsThatExist(t *testing.T) {
+	tests := testenv.Tests(t)
+	for page, least := range map[string]int{"reliability.md": 33, "tls.md": 12} {
+		rows, table := 0, false
+		for line := range strings.Lines(readDoc(t, "docs", page)) {
+			cells := strings.Split(strings.TrimSpace(line), "|")
+			if len(cells) < 3 {
+				table = false
 				continue
 			}
-			found++
-			if !hasTest(t, directory, word[1]) {
-				t.Errorf("%s has no %s", directory, word[1])
+			last := cells[len(cells)-2]
+			if strings.TrimSpace(last) == "shown by" {
+				table = true
+				continue
+			}
+			if !table || strings.HasPrefix(last, "---") {
+				continue
+			}
+			rows++
+			directory, named := "", 0
+			for _, word := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(last, -1) {
+				if !strings.HasPrefix(word[1], "Test") && !strings.HasPrefix(word[1], "Fuzz") {
+					directory = word[1]
+					continue
+				}
+				named++
+				if !tests.Has(directory + "." + word[1]) {
+					t.Errorf("docs/%s: %s has no %s", page, directory, word[1])
+				}
+			}
+			if named == 0 {
+				t.Errorf("docs/%s: no test in %q", page, line)
 			}
 		}
-		if found == 0 {
-			t.Errorf("no test in %q", line)
+		if rows < least {
+			t.Errorf("docs/%s: only %d rows were found", page, rows)
 		}
-	}
-	if rows < 15 {
-		t.Errorf("only %d rows were found", rows)
 	}
 }
 
-func hasTest(t *testing.T, directory, name string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", directory, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
+// TestDocs_NameTestsThatExist: whatever page names a test.
+func TestDocs_NameTestsThatExist(t *testing.T) {
+	tests := testenv.Tests(t)
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil || len(pages) < 8 {
+		t.Fatalf("%d pages, %v", len(pages), err)
 	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
+		b, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(b), "\nfunc "+name+"(") {
-			return true
+		for _, word := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*_\\w+)`").FindAllSubmatch(b, -1) {
+			if !tests.HasAnywhere(string(word[1])) {
+				t.Errorf("%s: there is no %s", filepath.Base(page), word[1])
+			}
 		}
 	}
-	return false
 }
 
 func TestDocs_RunningNamesEveryFlag(t *testing.T) {
