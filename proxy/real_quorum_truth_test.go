@@ -149,7 +149,8 @@ func (r *quorumRig) compare(t *testing.T, all []made, seen []judged) (list []ver
 }
 
 // checkAgainstTruth asserts that no span names a wrong standby, that most name
-// one, and that it's the one that the delays make likely.
+// one, and that it's mostly the one that the delays make likely: how often it
+// isn't is up to the disk and to how busy the machine is.
 func checkAgainstTruth(t *testing.T, about string, list []verdict, likely string) {
 	t.Helper()
 	var wrong, unknown, unlikely int
@@ -161,11 +162,11 @@ func checkAgainstTruth(t *testing.T, about string, list []verdict, likely string
 			wrong++
 		}
 		if v.truth != likely && v.last != likely {
-			unlikely++ // this machine stood still, or the disk did
+			unlikely++
 		}
 	}
 	t.Logf("%s: %d writes, %d wrong, %d unknown; %d not released by %s", about, len(list), wrong, unknown, unlikely, likely)
-	if n := len(list); wrong*200 > n || unknown*50 > n+49 || unlikely*5 > n {
+	if n := len(list); wrong*200 > n || unknown*50 > n+49 || unlikely*2 > n {
 		t.Errorf("%s: of %d writes %d wrong, %d unknown, %d not released by %s", about, n, wrong, unknown, unlikely, likely)
 	}
 }

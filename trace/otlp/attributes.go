@@ -123,6 +123,7 @@ func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue
 	case wire.Postgres:
 		a = appendPostgres(a, f)
 	}
+	a = appendReplication(a, f)
 	return appendWaits(a, &f.Waits)
 }
 

@@ -33,6 +33,7 @@ const maxConnections = 4096
 //
 //	|------------------ insert orders (CLIENT) ------------------|
 //	  receive |--- request ---|--- server ---|------ reply ------|   (INTERNAL)
+//	                            |-- replicate s1 --|                 (INTERNAL)
 //
 // Receive has no child: it is the stretch before the first one.
 func (s *spans) write(f *trace.Finished) {
@@ -138,7 +139,8 @@ func (s *spans) wantsChildren(f *trace.Finished) bool {
 	return f.Waits.Planned > 0 || f.Waits.Replication > 0
 }
 
-// addChildren adds request, server and reply, end to end. Without a reply there
+// addChildren adds request, server and reply, end to end, and what members did
+// during the server's part. Without a reply there
 // is a request only.
 func (s *spans) addChildren(f *trace.Finished) {
 	w := &f.Waits
@@ -149,6 +151,7 @@ func (s *spans) addChildren(f *trace.Finished) {
 		return
 	}
 	at = s.addChild(trace.PartServer, at, w.Server+w.Replication, nil)
+	s.addReplicas(f)
 	s.addChild(trace.PartReply, at, w.Reply, reply)
 }
 
