@@ -186,6 +186,6 @@ type Options struct {
 	MaxOpen int
 	// MaxMemory bounds, in bytes, what a PostgreSQL session remembers of
 	// statements that are not finished; 0 means 256 MiB, which is enough for
-	// 200,000 in one pipeline. A session that exceeds it becomes opaque.
+	// 150,000 in one pipeline. A session that exceeds it becomes opaque.
 	MaxMemory int
 }

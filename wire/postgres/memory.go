@@ -20,8 +20,8 @@ const (
 	// What is remembered costs, in bytes, with the room that a growing queue
 	// has in reserve. TestMemory_Costs holds them against the sizes of types.
 	costExchange = 960 // a wire.Exchange, its call, its item and two marks
-	costRequest  = 48
-	costFact     = 96 // of a message that was decoded and whose turn has not come
+	costRequest  = 160 // with the tail and the mark that a Sync has
+	costFact     = 96  // of a message that was decoded and whose turn has not come
 )
 
 func newMemory(limit int) memory {
@@ -41,9 +41,11 @@ func (s *session) framed() int {
 func (s *session) crowded() bool { return s.framed() > s.memory.limit }
 
 // flooded reports that no more may be learned.
-func (s *session) flooded() bool {
-	facts := s.decoders[wire.ToServer].facts.Len() + s.decoders[wire.ToClient].facts.Len()
-	return s.framed()+facts*costFact > s.memory.limit
+func (s *session) flooded() bool { return s.framed()+s.facts()*costFact > s.memory.limit }
+
+// facts is how many wait for their turn.
+func (s *session) facts() int {
+	return s.decoders[wire.ToServer].facts.Len() + s.decoders[wire.ToClient].facts.Len()
 }
 
 func (s *session) errCrowded() error {

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"testing"
 	"unsafe"
@@ -17,12 +19,49 @@ func TestMemory_Costs(t *testing.T) {
 		cost, bytes uintptr
 	}{
 		{"exchange", costExchange, unsafe.Sizeof(wire.Exchange{}) + unsafe.Sizeof(call{}) + (unsafe.Sizeof(item{})+2*mark)*5/4},
-		{"request", costRequest, unsafe.Sizeof(request{}) * 5 / 4},
+		{"request", costRequest, unsafe.Sizeof(wire.Tail{}) + (unsafe.Sizeof(request{})+mark)*5/4},
 		{"fact", costFact, unsafe.Sizeof(fact{}) * 5 / 4},
 	} {
 		if tc.cost < tc.bytes || tc.cost > tc.bytes*3/2 {
 			t.Errorf("%s: counted as %d bytes and takes %d", tc.name, tc.cost, tc.bytes)
 		}
+	}
+}
+
+// What is counted is what the heap holds, about.
+func TestMemory_IsThatOfTheHeap(t *testing.T) {
+	for name, request := range map[string][]byte{
+		"Query": query("INSERT INTO t VALUES (1)"), "Parse, Bind, Execute": pbe("INSERT INTO t VALUES (1)"),
+		"Bind, Execute": join([][]byte{bind("", "s"), execute("")}), "Sync": sync(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := New(wire.Options{}).(*session)
+			var pieces []wire.Piece
+			play := func(st step) {
+				pieces = in.Frame(st.dir, st.b, 1, pieces[:0])
+				in.Decode(st.dir, st.b, pieces)
+			}
+			for _, st := range hello() {
+				play(st)
+			}
+			heap := func() int {
+				runtime.GC()
+				sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+				metrics.Read(sample)
+				return int(sample[0].Value.Uint64())
+			}
+			before := heap()
+			for range 50_000 {
+				play(step{wire.ToServer, request})
+			}
+			held := heap() - before
+			counted := in.framed() + in.facts()*costFact
+			t.Logf("counted %d bytes for each, the heap holds %d", counted/50_000, held/50_000)
+			if counted < held*8/10 || counted > held*16/10 {
+				t.Errorf("counted %d MB, the heap holds %d MB", counted>>20, held>>20)
+			}
+			runtime.KeepAlive(in)
+		})
 	}
 }
 
