@@ -46,6 +46,6 @@ lint: ## gofmt, go vet, staticcheck, go mod tidy
 	go run $(STATICCHECK) ./...
 
 interop: ## run FerretDB and real drivers through it (a module of its own)
-	cd internal/interop && go mod tidy -diff && go test -timeout 40m $(INTEROP)
+	cd internal/interop && go mod tidy -diff && go test -p 1 -timeout 40m $(INTEROP)
 
 check: lint race ## what must pass before a commit
