@@ -29,11 +29,19 @@ func (s *service) reload() {
 		return
 	}
 	changed := s.setDelays(f)
+	s.setStandbys(f)
 	pending := s.needRestart(f)
 	for _, what := range pending {
 		s.log.Warn("reload: this waits for a restart", "change", what)
 	}
 	s.log.Info("reloaded", "file", path, "delays_changed", changed, "waiting_for_restart", len(pending))
+}
+
+// setStandbys says whose acknowledgements commits wait for.
+func (s *service) setStandbys(f *config.File) {
+	for server, names := range f.Standbys {
+		s.tracer.SetRule(server, names)
+	}
 }
 
 // setDelays returns how many links have another delay now.

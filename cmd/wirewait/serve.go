@@ -106,6 +106,9 @@ func (s *service) start(ctx context.Context) (err error) {
 		consumers = append(consumers, s.summary)
 	}
 	s.tracer = trace.New(traceQueue, consumers...)
+	if s.options.file != nil {
+		s.setStandbys(s.options.file.begun)
+	}
 	if s.options.admin != "" {
 		if s.admin, err = admin.Start(s.adminConfig(moduleVersion(info))); err != nil {
 			return portHint(err, "is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off")

@@ -16,7 +16,7 @@ var own = map[string][]string{
 	"inject":         {"wire"},
 	"proxy/pump":     {"wire", "inject"},
 	"proxy/admin":    {"wire", "inject", "proxy", "proxy/config", "trace"},
-	"proxy/config":   {"wire", "inject", "proxy"},
+	"proxy/config":   {"wire", "inject", "proxy", "trace"},
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
 	"trace/otlp":     {"wire", "trace"},

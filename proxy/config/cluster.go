@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -11,6 +12,7 @@ type cluster struct {
 	name     string
 	protocol wire.Protocol // empty after a problem
 	members  []*member     // in the order of the file
+	standbys *trace.StandbyNames
 }
 
 // member is one server of a cluster.
@@ -18,6 +20,7 @@ type member struct {
 	cluster        *cluster
 	name           string // "rs0.a", as links call it
 	site, upstream string // empty: not given, or a problem
+	application    string // application_name; else the name in the cluster
 }
 
 func (r *reader) clusters(n *node, t *topology) {
@@ -55,17 +58,23 @@ func (r *reader) cluster(at *node, o *object, c *cluster, t *topology) {
 		if !r.checkWord(k, k.Value, "a member") {
 			continue
 		}
-		m := &member{cluster: c, name: c.name + "." + k.Value}
+		m := &member{cluster: c, name: c.name + "." + k.Value, application: k.Value}
 		c.members = append(c.members, m)
 		if keys, ok := r.object(members.get(k.Value), memberKeys); ok {
 			r.member(k, &keys, m, t)
 		}
+	}
+	if n := o.get("synchronous_standby_names"); n != nil {
+		r.standbyNames(n, c)
 	}
 }
 
 func (r *reader) member(at *node, o *object, m *member, t *topology) {
 	if n := o.get("upstream"); n != nil {
 		m.upstream = r.upstream(n)
+	}
+	if n := o.get("application_name"); n != nil {
+		m.application, _ = r.text(n, "an application_name")
 	}
 	n := o.get("site")
 	if n == nil && o.lacks("site") {

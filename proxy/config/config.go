@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 
 	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/trace"
 )
 
 // File is a file without problems.
@@ -39,6 +40,9 @@ type File struct {
 	// Admin is where the admin server listens, or "off"; empty: the file doesn't
 	// say.
 	Admin string
+	// Standbys are PostgreSQL's synchronous_standby_names by the member, as links
+	// call it ("pg.p"), whose writes wait for them while it is the primary.
+	Standbys map[string]*trace.StandbyNames
 }
 
 // Link is one link with what tables say of it.
@@ -132,6 +136,7 @@ func (r *reader) file(root *node, f *File) {
 	}
 	if n := o.get("clusters"); n != nil {
 		r.clusters(n, t)
+		f.Standbys = t.standbyRules()
 	}
 	links := o.get("links")
 	if links == nil && o.lacks("links") {

@@ -41,15 +41,15 @@ var lossKeys = keySet{what: "loss", known: []string{"p", "r", "bad", "good"}}
 
 var clusterKeys = keySet{
 	what:  "a cluster",
-	known: []string{"protocol", "members"},
-	later: map[string]string{"observe": "", "synchronous_standby_names": ""},
+	known: []string{"protocol", "members", "synchronous_standby_names"},
+	later: map[string]string{"observe": ""},
 }
 
 var memberKeys = keySet{
 	what:  "a member",
-	known: []string{"site", "upstream"},
+	known: []string{"site", "upstream", "application_name"},
 	later: map[string]string{
-		"host": "", "application_name": "", "votes": "", "arbiter": "", "tags": "", "id": "", "priority": "",
+		"host": "", "votes": "", "arbiter": "", "tags": "", "id": "", "priority": "",
 	},
 }
 
