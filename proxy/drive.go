@@ -179,7 +179,7 @@ func (c *conn) checkStop() {
 
 // newDriver is the driver of an established connection, and what starts it.
 func (c *conn) newDriver(e *established) (d driver, start func()) {
-	if c.link.proxy.config.Driver == DriverEpoll {
+	if hasEpoll && c.link.proxy.config.Driver != DriverNet {
 		if d, start = c.onLoop(e); d != nil {
 			return d, start
 		}
