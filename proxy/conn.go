@@ -125,7 +125,7 @@ func (c *conn) begin(e *established) {
 		options.Member = c.named
 	}
 	session, _ := NewSession(e.protocol, options) // the protocol was checked with the link
-	c.info = c.describe(e)
+	info := c.describe(e)
 	session.Open().Emit = c.emit
 	if p.config.Tracer != nil {
 		session.Open().Spare = p.config.Tracer.Spare
@@ -137,7 +137,7 @@ func (c *conn) begin(e *established) {
 	})
 	d, start := c.newDriver(e)
 	c.mu.Lock()
-	c.pump, c.driver = pc, d
+	c.pump, c.driver, c.info = pc, d, info
 	c.pump.SetRules(c.link.rules.Load(), p.clock.now())
 	stopped := c.stopped
 	c.mu.Unlock()
