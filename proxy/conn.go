@@ -133,7 +133,7 @@ func (c *conn) begin(e *established) {
 	}
 	pc := pump.New(pump.Config{
 		Session: session, Sources: c.draws, Budget: p.lines, Free: putBuffer, NotBefore: e.notBefore,
-		Pipes: c.bookers(), From: c.info.From,
+		Pipes: c.bookers(), From: info.From,
 	})
 	d, start := c.newDriver(e)
 	c.mu.Lock()

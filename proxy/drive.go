@@ -35,17 +35,19 @@ const (
 	DriverEpoll = "epoll" // event loops over plain sockets: Linux
 )
 
-func checkDriver(name string) error {
+// CheckDriver says what is wrong with the name of a driver on this system; nil:
+// nothing. The empty name is the system's best.
+func CheckDriver(name string) error {
 	switch name {
 	case "", DriverNet:
 		return nil
 	case DriverEpoll:
 		if !hasEpoll {
-			return errors.New("driver epoll is for Linux: use net")
+			return errors.New("event loops are for Linux: use net")
 		}
 		return nil
 	}
-	return fmt.Errorf("unknown driver %q: use epoll (Linux) or net", name)
+	return fmt.Errorf("unknown driver %q: use %s (Linux) or %s", name, DriverEpoll, DriverNet)
 }
 
 // writeLimit bounds one write, so that its stamp speaks of all its bytes.

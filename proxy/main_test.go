@@ -134,7 +134,7 @@ type driverName string
 func eachDriver(t *testing.T, f func(*testing.T, driverName)) {
 	t.Helper()
 	for _, on := range []driverName{DriverNet, DriverEpoll} {
-		if checkDriver(string(on)) == nil {
+		if CheckDriver(string(on)) == nil {
 			t.Run(string(on), func(t *testing.T) { f(t, on) })
 		}
 	}

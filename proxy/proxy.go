@@ -138,7 +138,7 @@ func Start(ctx context.Context, c Config) (*Proxy, error) {
 }
 
 func newProxy(c Config) (*Proxy, error) {
-	if err := checkDriver(c.Driver); err != nil {
+	if err := CheckDriver(c.Driver); err != nil {
 		return nil, err
 	}
 	if c.Log == nil {

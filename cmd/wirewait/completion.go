@@ -21,6 +21,7 @@ var flagWords = map[string]map[string][]string{
 		"upstream-tls": tlsModes,
 		"children":     {"auto", "always", "never"},
 		"log-level":    {"debug", "info", "warn", "error"},
+		"driver":       {"auto", "epoll", "net"},
 		"admin":        {defaultAdmin, "off"},
 		"connect":      {"true", "false"}, // only as --connect=false
 	},

@@ -19,7 +19,7 @@ type runFile struct {
 
 // besideFile are the flags that may stand beside a file. All others describe a
 // link, and a file has all links.
-var besideFile = []string{"seed", "statement-text", "children", "admin", "admin-token-file", "drain", "log-level", "help"}
+var besideFile = []string{"seed", "statement-text", "children", "admin", "admin-token-file", "drain", "driver", "log-level", "help"}
 
 // parseRunFile is parseRun with a file. A flag that the file contradicts is
 // refused: whichever won, somebody would expect the other.

@@ -79,7 +79,7 @@ func TestBadUsage(t *testing.T) {
 		"wirewait run --upstream db:5432 --rtt -5ms --delay-to-server 1ms",
 		"wirewait run --upstream db:5432 --jitter 5ms",
 		"wirewait run --upstream db:5432 --rtt 80ms --jitter 41ms",
-		"wirewait run --upstream db:5432 --protocol mysql --tls maybe --upstream-tls on --children some --log-level loud",
+		"wirewait run --upstream db:5432 --protocol mysql --tls maybe --upstream-tls on --children some --driver fast --log-level loud",
 		"wirewait run --upstream db:5432 --tls terminate",
 		"wirewait run --upstream db:5432 --tls decline --tls-cert a.pem --tls-key a.key --protocol mongodb",
 		"wirewait run --upstream db:5432 --upstream-tls require --upstream-ca ca.pem",

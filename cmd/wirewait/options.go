@@ -29,6 +29,7 @@ type runOptions struct {
 	admin    string // empty: off
 	token    string // of /v1; empty: none
 	drain    time.Duration
+	driver   string
 	level    slog.Level
 }
 
@@ -66,6 +67,7 @@ func (r *reader) processOptions() runOptions {
 		admin:    r.admin(),
 		token:    r.token(),
 		drain:    r.duration("drain"),
+		driver:   r.driver(),
 	}
 	if r.Bool("statement-text") {
 		o.text = wire.TextSanitised
@@ -80,6 +82,18 @@ func (r *reader) err() error {
 		return nil
 	}
 	return &usageError{commandName(r.Context), r.problems}
+}
+
+// driver is what moves the bytes; empty: the best for the system.
+func (r *reader) driver() string {
+	v := r.choice("driver", "auto", proxy.DriverEpoll, proxy.DriverNet)
+	if v == "auto" {
+		return ""
+	}
+	if err := proxy.CheckDriver(v); err != nil {
+		r.problem("--driver %s: %v", v, err)
+	}
+	return v
 }
 
 // choice is the value of a flag that knows a few words.

@@ -61,6 +61,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics, /healthz and /v1, or off"},
 		tokenFlag(),
 		&cli.StringFlag{Name: "drain", Value: "10s", Usage: "how long a stop waits for what is under way"},
+		&cli.StringFlag{Name: "driver", Value: "auto", Usage: "what moves the bytes: epoll (event loops, Linux), net (goroutines), or auto"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
 	)
 }

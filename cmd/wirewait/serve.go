@@ -123,7 +123,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	// patience.
 	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
 		Links: s.options.links, Tracer: s.tracer, Reads: s.wantsReads(),
-		Text: s.options.text, Seed: s.options.seed, Log: s.log,
+		Text: s.options.text, Seed: s.options.seed, Driver: s.options.driver, Log: s.log,
 	})
 	if err != nil {
 		hint := "choose another port with --listen (127.0.0.1:0 takes a free one)"
