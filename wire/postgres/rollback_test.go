@@ -44,6 +44,9 @@ func TestRolledBack(t *testing.T) {
 		{"the connection ends before the Sync's answer", []step{c(pbe(ins), sync()), s(ok)}, []string{write + " unconfirmed"}},
 		{"the connection ends before the Sync", []step{c(pbe(ins), flush()), s(ok)}, []string{write + " unconfirmed"}},
 		{"the connection ends after a Query's result", []step{c(query(ins)), s(tag("INSERT 0 1"))}, []string{write}},
+		{"the connection ends in the middle of a Query", []step{c(query(ins + "; SELECT pg_sleep(9)")), s(tag("INSERT 0 1"))}, []string{write + " unconfirmed"}},
+		{"the connection ends before a Query's ReadyForQuery", []step{c(query(ins + "; " + ins)), s(tag("INSERT 0 1"), tag("INSERT 0 1"))},
+			[]string{write + " shared=2", write + " shared=2"}},
 		{"what commits by itself stays", []step{
 			c(pbe("CREATE DATABASE d"), pbe("nope"), sync()), s(done("CREATE DATABASE"), refused("42601"), ready('I')),
 		}, []string{"CREATE DATABASE ok write=tag level=/default", "NOPE error=42601"}},

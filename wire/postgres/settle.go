@@ -218,12 +218,14 @@ func (s *session) closeGroup(tail *wire.Tail, failed string) {
 	s.group = s.group[:0]
 }
 
-// unconfirm is for writes whose Sync has no answer, and none will come: nobody
-// knows whether they were committed. The end of a Query commits before its
-// result is sent, and so does what warns of a wait that ended early.
+// unconfirm is for writes whose Sync, or the rest of whose Query, has no answer,
+// and none will come: nobody knows whether they were committed. A Query's last
+// result comes after its commit, and so does what warns of a wait that ended
+// early.
 func (s *session) unconfirm() {
+	ended := s.script == nil || s.index+1 >= len(s.script.stmts)
 	for _, c := range s.group {
-		if p := &c.x.Postgres; c.kind == kindExecute && !p.NotReplicated {
+		if p := &c.x.Postgres; (c.kind == kindExecute || !ended) && !p.NotReplicated {
 			p.Unconfirmed = true
 		}
 	}
