@@ -53,10 +53,10 @@ type letter struct {
 type letterKind uint8
 
 const (
-	letterAdd  letterKind = iota // drive it
-	letterHalt                   // end it
-	letterRuled                  // look at what is due anew: rules have changed
-	letterQuit                   // end the loop
+	letterAdd   letterKind = iota // drive it
+	letterHalt                    // end it
+	letterRuled                   // look at what is due anew: rules have changed
+	letterQuit                    // end the loop
 )
 
 // slack is how late the kernel may be with a wait's end, in nanoseconds, in

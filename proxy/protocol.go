@@ -78,19 +78,25 @@ type detector struct {
 }
 
 func (d *detector) Frame(dir wire.Direction, b []byte, now wire.Stamp, pieces []wire.Piece) []wire.Piece {
+	d.decide(dir, b, now)
+	return d.Session.Frame(dir, b, now, pieces)
+}
+
+// decide looks at the next bytes, if the protocol isn't known yet.
+func (d *detector) decide(dir wire.Direction, b []byte, now wire.Stamp) {
 	if d.decided {
-		return d.Session.Frame(dir, b, now, pieces)
+		return
 	}
 	if dir == wire.ToClient { // neither protocol has a server that speaks first
 		d.decided, d.head = true, nil
-		return d.Session.Frame(dir, b, now, pieces)
+		return
 	}
 	n := len(d.head)
 	look := append(d.head[:n:n], b[:min(len(b), headSize-n)]...)
 	p := detect(look)
 	if p == "" {
 		d.head = look
-		return d.Session.Frame(dir, b, now, pieces)
+		return
 	}
 	d.decided = true
 	if p != wire.TCP {
@@ -99,7 +105,6 @@ func (d *detector) Frame(dir wire.Direction, b []byte, now wire.Stamp, pieces []
 		d.Session.Open().Emit, d.Session.Open().Spare, d.Session.Open().Report = old.Emit, old.Spare, old.Report
 		d.pending = d.Session.Frame(dir, d.head, now, nil)
 	}
-	return d.Session.Frame(dir, b, now, pieces)
 }
 
 func (d *detector) Decode(dir wire.Direction, b []byte, pieces []wire.Piece) {

@@ -19,6 +19,7 @@ type decoder struct {
 
 // Decode implements wire.Session.
 func (s *session) Decode(dir wire.Direction, b []byte, pieces []wire.Piece) {
+	s.asked.x, s.acks = nil, 0
 	for i := range pieces {
 		p := &pieces[i]
 		n := min(p.Len, len(b))
@@ -102,8 +103,10 @@ func (s *session) endDecode(dir wire.Direction, cut bool) {
 	b.end(cut)
 	if dir == wire.ToServer {
 		s.endRequest(&f, b)
+		s.noteRequest(&f, b)
 	} else {
 		s.endReply(&f, b)
+		s.noteReply(f.call)
 	}
 	if b.trouble != "" && !cut && s.options.Trouble != nil {
 		s.options.Trouble(b.trouble)

@@ -66,6 +66,8 @@ type session struct {
 	strings interned
 	peer    *wire.Peer
 	lsid    lastLSID
+	maxWire int64 // of the server, as hello said; 0: unknown
+	inspected
 }
 
 // New is the session of a MongoDB connection, in its initial state; a stream

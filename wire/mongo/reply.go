@@ -103,6 +103,8 @@ func (r *reply) field(key []byte, typ byte) (node, action) {
 		return inLastError, descend
 	case "connectionId":
 		return atConnectionID, collect
+	case "maxWireVersion":
+		return atMaxWire, collect
 	case "$err":
 		r.failure = r.failure || r.opReply
 	}
@@ -146,6 +148,8 @@ func (r *reply) value(n node, typ byte, v []byte) {
 		r.lastN = i
 	case atConnectionID:
 		r.connection = i
+	case atMaxWire:
+		r.s.maxWire = i
 	}
 }
 

@@ -53,6 +53,7 @@ const (
 	atConcernCode
 	atLastErrorN
 	atConnectionID
+	atMaxWire
 )
 
 // request reads what a command says and puts it into its exchange.
