@@ -272,3 +272,10 @@ func TestRules_MongoSparesMonitors(t *testing.T) {
 		}
 	})
 }
+
+// wantFault is the rig's, once the client has left: it would look for its server.
+func (r *mongoRig) wantFault(f wire.Fault) {
+	r.t.Helper()
+	_ = r.orders.Database().Client().Disconnect(context.Background())
+	r.ruledRig.wantFault(f)
+}
