@@ -11,6 +11,16 @@ const (
 	BasisUnknown = "unknown"
 )
 
+// Exact reports whether what is said of a wait for other members is no
+// conclusion: it was seen whole, or there was none.
+func Exact(replicationBasis string) bool {
+	switch replicationBasis {
+	case "", BasisExact, BasisNotWaited, BasisNoCommit:
+		return true
+	}
+	return false
+}
+
 // Basis is how it is known what the write waited for: exact if the command, its
 // transaction or the session said so. Empty for reads.
 func (f *Finished) Basis() string {

@@ -34,6 +34,7 @@ type rowKey struct {
 	link                      string
 	protocol                  wire.Protocol
 	operation, concern, basis string
+	replication               string // its basis
 	write                     bool
 }
 
@@ -47,8 +48,24 @@ type rowData struct {
 // for. The zero value has writes only, by nothing else.
 type By struct {
 	Link, Operation, Basis bool
+	// Replication tells apart how the part of that name is known.
+	Replication bool
 	// Reads are rows too.
 	Reads bool
+	// Exact leaves out writes of which it isn't known exactly what they waited
+	// for, ExactReplication besides those of which it isn't for whom.
+	Exact, ExactReplication bool
+}
+
+// wants reports whether a row is counted.
+func (b *By) wants(k *rowKey) bool {
+	switch {
+	case !k.write:
+		return b.Reads
+	case b.Exact && k.basis != BasisExact:
+		return false
+	}
+	return !b.ExactReplication || Exact(k.replication)
 }
 
 // Row is one line of a summary. What wasn't told apart is empty.
@@ -57,7 +74,9 @@ type Row struct {
 	// Concern is what the writes waited for; see Finished.Concern. Basis is how
 	// that is known; see Finished.Basis.
 	Concern, Basis string
-	Write          bool
+	// ReplicationBasis is how it is known for whom they waited; see Replication.
+	ReplicationBasis string
+	Write            bool
 	// Errors counts those of Count that failed or were not replicated as asked,
 	// and Missing those that lost their reply, whose times are in no figure.
 	Count, Errors, Missing uint64
@@ -74,7 +93,7 @@ func (s *Summary) Consume(f *Finished) {
 	if f.Background() {
 		return
 	}
-	k := rowKey{protocol: f.Protocol, operation: f.Operation, concern: f.Concern(), basis: f.Basis(), write: f.Write}
+	k := rowKey{protocol: f.Protocol, operation: f.Operation, concern: f.Concern(), basis: f.Basis(), replication: f.Replication.Basis, write: f.Write}
 	if f.Conn != nil {
 		k.link = f.Conn.Link
 	}
@@ -129,7 +148,7 @@ func (s *Summary) Group(by By) []Row {
 	rows := make([]Row, 0, len(groups))
 	for k, r := range groups {
 		rows = append(rows, Row{
-			Link: k.link, Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Basis: k.basis, Write: k.write,
+			Link: k.link, Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Basis: k.basis, ReplicationBasis: k.replication, Write: k.write,
 			Count: r.count, Errors: r.errors, Missing: r.count - r.total.count,
 			Total:   r.total.quantiles(),
 			Receive: r.parts[0].quantiles(), Request: r.parts[1].quantiles(), Server: r.parts[2].quantiles(),
@@ -147,7 +166,7 @@ func (s *Summary) group(by By) map[rowKey]*rowData {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, r := range s.rows {
-		if !k.write && !by.Reads {
+		if !by.wants(&k) {
 			continue
 		}
 		if !by.Link {
@@ -158,6 +177,9 @@ func (s *Summary) group(by By) map[rowKey]*rowData {
 		}
 		if !by.Basis {
 			k.basis = ""
+		}
+		if !by.Replication {
+			k.replication = ""
 		}
 		g := groups[k]
 		if g == nil {
@@ -194,6 +216,7 @@ func compareRows(a, b Row) int {
 		cmp.Compare(strength(a.Concern), strength(b.Concern)),
 		cmp.Compare(a.Concern, b.Concern),
 		cmp.Compare(a.Basis, b.Basis),
+		cmp.Compare(a.ReplicationBasis, b.ReplicationBasis),
 	)
 }
 

@@ -83,11 +83,11 @@ func parseAssert(c *cli.Context) (*assertion, error) {
 
 // run says what holds, and returns all that doesn't.
 func (a *assertion) run(c *cli.Context, server *client) error {
-	rows, err := a.rows(c.Context, server)
+	seen, err := a.fetch(c.Context, server)
 	if err != nil {
 		return err
 	}
-	checked, wrong := a.check(rows)
+	checked, wrong := a.check(&seen)
 	if a.noDecodeErrors {
 		undecoded, err := a.undecoded(c.Context, server)
 		if err != nil {
@@ -107,36 +107,40 @@ func (a *assertion) run(c *cli.Context, server *client) error {
 	return nil
 }
 
-// rows are the writes, by what they waited for and how that is known.
-func (a *assertion) rows(ctx context.Context, server *client) ([]admin.Wait, error) {
-	by := "concern,basis"
-	if a.anyBasis {
-		by = "concern"
+// evidence is what is known exactly, or all with --any-basis.
+type evidence struct {
+	whole []admin.Wait // by what writes waited for
+	parts []admin.Wait // those whose server and replication parts are told apart exactly
+	hint  string       // how much is left out
+}
+
+func (a *assertion) fetch(ctx context.Context, server *client) (e evidence, err error) {
+	whole, err := a.waits(ctx, server, "concern")
+	if err != nil {
+		return e, err
 	}
-	path := "/v1/waits?by=" + by
+	parts, err := a.waits(ctx, server, "replication")
+	if whole.LeftOut > 0 {
+		e.hint = fmt.Sprintf(" (%d writes are left out: what they waited for is not known exactly; --any-basis counts them)", whole.LeftOut)
+	}
+	e.whole, e.parts = whole.Rows, parts.Rows
+	return e, err
+}
+
+func (a *assertion) waits(ctx context.Context, server *client, exact string) (w admin.Waits, err error) {
+	path := "/v1/waits?by=concern"
+	if !a.anyBasis {
+		path += "&exact=" + exact
+	}
 	if a.link != "" {
 		path += "&link=" + url.QueryEscape(a.link)
 	}
-	var w admin.Waits
-	err := server.get(ctx, path, &w)
-	return w.Rows, err
+	err = server.get(ctx, path, &w)
+	return w, err
 }
 
-// check divides what is asserted of rows into what holds and what doesn't.
-func (a *assertion) check(rows []admin.Wait) (holds, wrong []string) {
-	var leftOut uint64
-	var counted []admin.Wait
-	for _, w := range rows {
-		if a.anyBasis || w.Basis == trace.BasisExact {
-			counted = append(counted, w)
-		} else {
-			leftOut += w.Count
-		}
-	}
-	hint := ""
-	if leftOut > 0 {
-		hint = fmt.Sprintf(" (%d writes are left out: what they waited for is not known exactly; --any-basis counts them)", leftOut)
-	}
+// check divides what is asserted into what holds and what doesn't.
+func (a *assertion) check(e *evidence) (holds, wrong []string) {
 	say := func(ok bool, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); ok {
 			holds = append(holds, text)
@@ -145,17 +149,21 @@ func (a *assertion) check(rows []admin.Wait) (holds, wrong []string) {
 		}
 	}
 	for _, l := range a.limits {
-		l.check(counted, a.minCount, hint, say)
+		rows := e.whole
+		if l.part == trace.PartServer || l.part == trace.PartReplication {
+			rows = e.parts
+		}
+		l.check(rows, a.minCount, e.hint, say)
 	}
 	count, failed := uint64(0), uint64(0)
-	for _, w := range counted {
+	for _, w := range e.whole {
 		count, failed = count+w.Count, failed+w.Errors
 	}
 	if len(a.limits) == 0 {
-		say(count >= a.minCount, "%d writes, and at least %d are wanted%s", count, a.minCount, hint)
+		say(count >= a.minCount, "%d writes, and at least %d are wanted%s", count, a.minCount, e.hint)
 	}
 	if a.maxErrors != nil {
-		say(failed <= *a.maxErrors, "%d of %d writes failed, and at most %d may%s", failed, count, *a.maxErrors, hint)
+		say(failed <= *a.maxErrors, "%d of %d writes failed, and at most %d may%s", failed, count, *a.maxErrors, e.hint)
 	}
 	return holds, wrong
 }

@@ -22,7 +22,7 @@ func reportCommand() *cli.Command {
 		Description: "Times are since wirewait started, or since report --reset. The exit code is 1, with\n" +
 			"\"0 writes seen\", if nothing came through, and 1 if no wirewait answers.",
 		Flags: clientFlags(
-			&cli.StringFlag{Name: "by", Value: "link", Usage: "what to tell apart besides the write concern: link, operation, basis (`WORDS` with commas)"},
+			&cli.StringFlag{Name: "by", Value: "link", Usage: "what to tell apart besides the write concern: link, operation, basis, replication (how its part is known; `WORDS` with commas)"},
 			&cli.BoolFlag{Name: "reads", Usage: "with reads and all else that isn't a write"},
 			&cli.BoolFlag{Name: "watch", Usage: "print again and again, until SIGINT"},
 			&cli.DurationFlag{Name: "every", Value: time.Second, Usage: "how often --watch does"},

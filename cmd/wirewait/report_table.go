@@ -45,6 +45,7 @@ func waitTable(rows []admin.Wait) string {
 		{"link", func(w *admin.Wait) string { return w.Link }},
 		{"operation", func(w *admin.Wait) string { return w.Operation }},
 		{"basis", func(w *admin.Wait) string { return w.Basis }},
+		{"replication's", func(w *admin.Wait) string { return w.ReplicationBasis }},
 	}
 	var head []string
 	for _, c := range columns {

@@ -271,6 +271,34 @@ func TestV1_Waits(t *testing.T) {
 	if a.call("GET", "/v1/waits?link=b", "", &w); w.Writes != 10 || len(w.Rows) != 0 {
 		t.Errorf("%+v", w)
 	}
+	for _, certain := range []string{trace.BasisUnanimous, trace.BasisNotWaited} {
+		summary.Consume(&trace.Finished{Exchange: x, Conn: &trace.Conn{Link: "a"}, Waits: trace.Split(x), Replication: trace.Replication{Basis: certain}})
+	}
+	y := *x
+	y.Mongo.WriteConcern = wire.WriteConcern{W: "majority", Source: "assumed"}
+	summary.Consume(&trace.Finished{Exchange: &y, Conn: &trace.Conn{Link: "b"}, Waits: trace.Split(&y)})
+	for query, want := range map[string][3]uint64{ // writes, left out, in the rows
+		"":                              {13, 0, 13},
+		"?by=concern&exact=concern":     {13, 1, 12},
+		"?by=concern&exact=replication": {13, 2, 11},
+		"?exact=concern&link=a":         {13, 0, 12},
+		"?exact=concern&link=b":         {13, 1, 0},
+	} {
+		w = Waits{}
+		a.call("GET", "/v1/waits"+query, "", &w)
+		got := [3]uint64{w.Writes, w.LeftOut}
+		for _, r := range w.Rows {
+			got[2] += r.Count
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	w = Waits{}
+	if a.call("GET", "/v1/waits?by=replication", "", &w); len(w.Rows) != 3 {
+		t.Errorf("%+v", w.Rows)
+	}
+	a.refused("GET", "/v1/waits?exact=perhaps", "", 400)
 	a.refused("GET", "/v1/waits?by=colour", "", 400)
 	a.refused("GET", "/v1/waits?reads=perhaps", "", 400)
 	if code, _ := a.raw("DELETE", "/v1/waits", ""); code != 200 {

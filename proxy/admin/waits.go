@@ -15,6 +15,8 @@ import (
 type Waits struct {
 	// Writes is how many were seen, whatever rows are shown.
 	Writes uint64 `json:"writes"`
+	// LeftOut is how many of them exact= leaves out of the rows.
+	LeftOut uint64 `json:"left_out"`
 	// Dropped is how many exchanges found no room in the tracer's queue: they
 	// are in no row.
 	Dropped uint64 `json:"dropped"`
@@ -30,8 +32,11 @@ type Wait struct {
 	// transaction" for what waits with its commit; empty: unknown, or a read.
 	WaitsFor string `json:"waits_for"`
 	Basis    string `json:"basis,omitempty"`
-	Write    bool   `json:"write"`
-	Count    uint64 `json:"count"`
+	// ReplicationBasis is how it is known for whom they waited, if links between
+	// members were seen.
+	ReplicationBasis string `json:"replication_basis,omitempty"`
+	Write            bool   `json:"write"`
+	Count            uint64 `json:"count"`
 	// Errors counts those that failed or were not replicated as asked, Missing
 	// those that lost their reply: their times are in no figure.
 	Errors  uint64 `json:"errors"`
@@ -61,7 +66,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 func (c *Control) waits(p *proxy.Proxy, r *http.Request) (any, error) {
 	q := r.URL.Query()
-	by, err := parseBy(q.Get("by"), q.Get("reads"))
+	by, err := parseBy(q.Get("by"), q.Get("reads"), q.Get("exact"))
 	if err != nil {
 		return nil, err
 	}
@@ -76,18 +81,31 @@ func (c *Control) waits(p *proxy.Proxy, r *http.Request) (any, error) {
 	if c.Waits == nil {
 		return w, nil
 	}
+	var shown uint64
 	for _, row := range c.Waits.Group(by) {
-		if row.Write {
-			w.Writes += row.Count
-		}
 		if link == "" || row.Link == link {
+			shown += writesOf(&row)
 			w.Rows = append(w.Rows, describeRow(&row))
 		}
 	}
+	for _, row := range c.Waits.Group(trace.By{Link: true}) {
+		w.Writes += row.Count
+		if link == "" || row.Link == link {
+			w.LeftOut += row.Count
+		}
+	}
+	w.LeftOut -= min(shown, w.LeftOut) // of writes that were counted since
 	return w, nil
 }
 
-func parseBy(words, reads string) (by trace.By, err error) {
+func writesOf(r *trace.Row) uint64 {
+	if r.Write {
+		return r.Count
+	}
+	return 0
+}
+
+func parseBy(words, reads, exact string) (by trace.By, err error) {
 	if words == "" {
 		words = "link"
 	}
@@ -99,10 +117,21 @@ func parseBy(words, reads string) (by trace.By, err error) {
 			by.Operation = true
 		case "basis":
 			by.Basis = true
+		case "replication":
+			by.Replication = true
 		case "concern": // always is
 		default:
-			return by, refuse(http.StatusBadRequest, fmt.Sprintf("by=%q: use link, operation, basis and concern, with commas between", words))
+			return by, refuse(http.StatusBadRequest, fmt.Sprintf("by=%q: use link, operation, basis, replication and concern, with commas between", words))
 		}
+	}
+	switch exact {
+	case "":
+	case "concern":
+		by.Exact = true
+	case "replication":
+		by.Exact, by.ExactReplication = true, true
+	default:
+		return by, refuse(http.StatusBadRequest, fmt.Sprintf("exact=%q: use concern (it is known exactly what a write waited for) or replication (and for whom)", exact))
 	}
 	switch reads {
 	case "", "false":
@@ -116,7 +145,7 @@ func parseBy(words, reads string) (by trace.By, err error) {
 
 func describeRow(r *trace.Row) Wait {
 	return Wait{
-		Link: r.Link, Protocol: r.Protocol, Operation: r.Operation, WaitsFor: r.Concern, Basis: r.Basis, Write: r.Write,
+		Link: r.Link, Protocol: r.Protocol, Operation: r.Operation, WaitsFor: r.Concern, Basis: r.Basis, ReplicationBasis: r.ReplicationBasis, Write: r.Write,
 		Count: r.Count, Errors: r.Errors, Missing: r.Missing,
 		Total: quantiles(r.Total), Receive: quantiles(r.Receive), Request: quantiles(r.Request),
 		Server: quantiles(r.Server), Replication: quantiles(r.Replication), Reply: quantiles(r.Reply),
