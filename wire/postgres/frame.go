@@ -102,7 +102,7 @@ func (s *session) frameOne(dir wire.Direction, f *framer, b []byte, now wire.Sta
 			wire.ErrMalformed, n, t, minLength, maxLength))
 		return wire.Piece{}
 	}
-	if s.crowded() {
+	if (dir == wire.ToServer || p.Draw) && s.crowded() { // a row adds nothing
 		s.giveUp(dir, f.off-int64(early), s.errCrowded())
 		return wire.Piece{}
 	}
