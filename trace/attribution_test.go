@@ -256,3 +256,28 @@ func TestTracer_LostReportsAreCountedAndMakeNothingUp(t *testing.T) {
 		tr.OfferReport(&wire.Report{}, conn) // after Close: nothing
 	})
 }
+
+func TestSummary_CountsWhoReleasedAndHowThatIsKnown(t *testing.T) {
+	var s Summary
+	for i, r := range []Replication{
+		{Basis: BasisUnanimous, ReleasedBy: "s1"}, {Basis: BasisThenPrimary, ReleasedBy: "s1"}, {Basis: BasisUnknown}, {},
+	} {
+		f := written("on", 41+i)
+		f.Replication = r
+		s.Consume(f)
+	}
+	row := s.Group(By{})[0]
+	if len(row.ReleasedBy) != 1 || row.ReleasedBy["s1"] != 2 {
+		t.Errorf("released by %v", row.ReleasedBy)
+	}
+	if len(row.ReleasedBasis) != 3 || row.ReleasedBasis[BasisUnknown] != 1 {
+		t.Errorf("bases %v", row.ReleasedBasis)
+	}
+	var many tally
+	for i := range 3 * maxTally {
+		many.add(string(rune('a'+i)), 1)
+	}
+	if len(many) != maxTally+1 || many[Other] != 2*maxTally {
+		t.Errorf("%d names, %d others", len(many), many[Other])
+	}
+}

@@ -42,6 +42,8 @@ type rowData struct {
 	count, errors uint64
 	total         histogram
 	parts         [5]histogram
+	releasedBy    tally
+	releasedBasis tally
 }
 
 // By says what Group tells apart, besides the protocol and what writes waited
@@ -83,6 +85,10 @@ type Row struct {
 	// Total and the parts that it divides into, of all that did not lose their
 	// reply. Means add up, quantiles don't.
 	Total, Receive, Request, Server, Replication, Reply Quantiles
+	// ReleasedBy counts the members whose acknowledgements released the writes, and
+	// ReleasedBasis how that is known; see Replication. Nil where no links between
+	// members were seen.
+	ReleasedBy, ReleasedBasis map[string]uint64
 }
 
 // Quantiles describe many durations: the mean exactly, the others to 1 %.
@@ -112,6 +118,12 @@ func (s *Summary) Consume(f *Finished) {
 		r.parts[i].add(p.Time)
 	}
 	s.delayed(k.link, f.Exchange)
+	if f.Replication.Basis != "" {
+		r.releasedBasis.add(f.Replication.Basis, 1)
+		if by := f.Replication.ReleasedBy; by != "" {
+			r.releasedBy.add(by, 1)
+		}
+	}
 }
 
 func (s *Summary) row(k rowKey) *rowData {
@@ -153,6 +165,7 @@ func (s *Summary) Group(by By) []Row {
 			Total:   r.total.quantiles(),
 			Receive: r.parts[0].quantiles(), Request: r.parts[1].quantiles(), Server: r.parts[2].quantiles(),
 			Replication: r.parts[3].quantiles(), Reply: r.parts[4].quantiles(),
+			ReleasedBy: r.releasedBy, ReleasedBasis: r.releasedBasis,
 		})
 	}
 	slices.SortFunc(rows, compareRows)
@@ -198,6 +211,8 @@ func (r *rowData) merge(o *rowData) {
 	for i := range r.parts {
 		r.parts[i].merge(&o.parts[i])
 	}
+	r.releasedBy.merge(o.releasedBy)
+	r.releasedBasis.merge(o.releasedBasis)
 }
 
 // Reset begins to count afresh.

@@ -27,7 +27,7 @@ func Waterfall(w io.Writer, f *Finished, width int) {
 			continue
 		}
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-11s %8s ms  |%s|%s",
-			p.Name, ms(p.Time), bar(at, p, f.Waits.Total, bars), f.injected(p)), " "))
+			p.Name, ms(p.Time), bar(at, p, f.Waits.Total, bars), f.remark(p)), " "))
 		at += p.Time
 	}
 	if f.Waits.Stalled > 0 {
@@ -85,7 +85,11 @@ func bar(at time.Duration, p Part, total time.Duration, n int) string {
 	return strings.Repeat(" ", from) + strings.Repeat(mark, to-from) + strings.Repeat(" ", n-to)
 }
 
-func (f *Finished) injected(p Part) string {
+// remark says what else is known of a part.
+func (f *Finished) remark(p Part) string {
+	if p.Name == PartReplication && f.Replication.ReleasedBy != "" {
+		return "  released by " + f.Replication.ReleasedBy
+	}
 	side := f.Sides[wire.ToServer]
 	if p.Name == PartReply {
 		side = f.Sides[wire.ToClient]

@@ -41,6 +41,7 @@ func demoCommand() *cli.Command {
 			&cli.DurationFlag{Name: "jitter", Value: 2 * time.Millisecond, Usage: "the one-way delay's jitter, up and down"},
 			&cli.BoolFlag{Name: "json", Usage: "print the table of waits as JSON, and progress on standard error"},
 		},
+		Subcommands: []*cli.Command{demoQuorumCommand()},
 		Action: func(c *cli.Context) error {
 			if err := refuseArguments(c, "demo takes flags only"); err != nil {
 				return err

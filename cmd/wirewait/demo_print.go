@@ -29,7 +29,9 @@ func (k *keeper) Consume(f *trace.Finished) {
 	x.Mongo.WriteConcern.Raw = slices.Clone(x.Mongo.WriteConcern.Raw)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept = &trace.Finished{Exchange: &x, Conn: f.Conn, Waits: f.Waits}
+	k.kept = &trace.Finished{Exchange: &x, Conn: f.Conn, Waits: f.Waits, Replication: f.Replication}
+	k.kept.Replication.Acknowledged = slices.Clone(f.Replication.Acknowledged)
+	k.kept.Replication.Behind = slices.Clone(f.Replication.Behind)
 }
 
 func (k *keeper) last() *trace.Finished {

@@ -7,6 +7,8 @@
 //	wirewait check wirewait.yaml
 //	wirewait links wirewait.yaml
 //	wirewait demo
+//	wirewait demo postgres
+//	wirewait lab postgres
 //	wirewait report --watch
 //	wirewait assert --max-p99 majority=250ms
 //	wirewait connections
@@ -71,7 +73,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		HideVersion: true,
 		Commands: []*cli.Command{
 			runCommand(), checkCommand(), linksCommand(), reportCommand(), assertCommand(), connectionsCommand(),
-			demoCommand(), decodeCommand(), versionCommand(),
+			demoCommand(), labCommand(), decodeCommand(), versionCommand(),
 		},
 		Reader: stdin, Writer: stdout, ErrWriter: stderr,
 		OnUsageError:   usageProblem,
@@ -131,6 +133,9 @@ func refuseArguments(c *cli.Context, hint string) error {
 func commandName(c *cli.Context) string {
 	if c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name {
 		return c.App.Name
+	}
+	if c.Command.HelpName != "" { // with the commands that it's one of
+		return c.Command.HelpName
 	}
 	return c.App.Name + " " + c.Command.Name
 }

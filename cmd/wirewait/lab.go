@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+)
+
+// labCommand starts servers to try things on, and leaves them running.
+func labCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "lab",
+		Usage:     "start a cluster in several places, with links between its members, and leave it running",
+		UsageText: "wirewait lab postgres [FLAGS]",
+		Subcommands: []*cli.Command{
+			labPostgresCommand(),
+		},
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 {
+				return &usageError{"wirewait lab", []string{"say which: wirewait lab postgres"}}
+			}
+			return &usageError{"wirewait lab", []string{fmt.Sprintf("unknown lab %q: wirewait lab postgres", c.Args().First())}}
+		},
+	}
+}
