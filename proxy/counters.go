@@ -69,6 +69,9 @@ func (p *Proxy) Counters() trace.Counters {
 		l.rare.addTo(n)
 		s.Add(n)
 	}
+	if at := p.Scenario(); at.Step != "" {
+		s.Marker = &trace.Marker{Scenario: at.Name, Step: at.Step}
+	}
 	return s
 }
 

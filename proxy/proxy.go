@@ -99,11 +99,14 @@ type Proxy struct {
 	// still there then is torn down.
 	stopping, stopped chan struct{}
 	stopOnce          sync.Once
-	running           sync.WaitGroup // accept loops and connections
+	running           sync.WaitGroup // accept loops, connections and a scenario
 	ordinal           atomic.Uint64  // of connections
 
 	reloading sync.Mutex
 	book      book
+
+	scenarioMu sync.Mutex
+	scenario   *player // the last one; nil: none was started
 
 	mu    sync.Mutex
 	links []*Link

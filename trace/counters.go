@@ -25,6 +25,8 @@ type Counters struct {
 	Dropped uint64
 	// StalledSeconds is how long reading stood still because a line was full.
 	StalledSeconds [2]float64
+	// Marker is what goes on now; nil: nothing in particular.
+	Marker *Marker
 	// Links are the same by link; the fields above are their sums.
 	Links []LinkCounters
 }

@@ -58,6 +58,8 @@ type Finished struct {
 	*wire.Exchange
 	Conn  *Conn
 	Waits Waits
+	// Marker is what went on as it began; nil: nothing in particular.
+	Marker *Marker
 	// Replication is what it waited for in other members, if links to them were
 	// seen.
 	Replication Replication

@@ -22,6 +22,7 @@ type Tracer struct {
 	spare     sync.Pool // of *wire.Exchange, handled
 
 	attribution attribution
+	markers     markers
 	held        wire.Queue[job] // writes that wait for reports; the worker's
 	finished    Finished        // the worker's
 
@@ -223,6 +224,7 @@ func (j *job) age() time.Duration { return time.Since(j.c.Time(End(j.x))) }
 func (t *Tracer) consume(j *job) {
 	f := &t.finished
 	f.Exchange, f.Conn, f.Waits = j.x, j.c, Split(j.x)
+	f.Marker = t.markers.at(Start(j.x))
 	t.attribution.judge(f)
 	for _, c := range t.consumers {
 		c.Consume(f)

@@ -41,6 +41,8 @@ const (
 	keyFromBasis       = attribute.Key("wirewait.from.basis")
 	keyTo              = attribute.Key("wirewait.to")
 	keyUpstreamPort    = attribute.Key("wirewait.upstream_port")
+	keyScenario        = attribute.Key("wirewait.scenario")
+	keyScenarioStep    = attribute.Key("wirewait.scenario.step")
 	keyBasis           = attribute.Key("wirewait.write.basis")
 	keyShared          = attribute.Key("wirewait.commit.shared")
 	keyUnacknowledged  = attribute.Key("wirewait.unacknowledged")
@@ -116,6 +118,9 @@ func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue
 	a = appendString(a, semconv.DBQuerySummaryKey, f.Postgres.Summary)
 	a = appendString(a, semconv.DBQueryTextKey, f.Statement)
 	a = appendString(a, keyBasis, f.WriteBasis)
+	if f.Marker != nil {
+		a = append(a, keyScenario.String(f.Marker.Scenario), keyScenarioStep.String(f.Marker.Step))
+	}
 	a = appendOutcome(a, f)
 	switch f.Protocol {
 	case wire.MongoDB:

@@ -57,10 +57,14 @@ func label(kvs ...attribute.KeyValue) metric.ObserveOption {
 func observeProxy(m metric.Meter, read func() trace.Counters) error {
 	o := &observe{meter: m}
 	dropped := o.counter("wirewait.exchanges.dropped", "{exchange}", "Exchanges that the tracer had no room for: not in any figure here.")
+	step := o.gauge("wirewait.scenario.step", "{step}", "1 while the step of the scenario is in force.")
 	links, ways := observeLinks(o), observeWays(o)
 	return o.register(func(to metric.Observer) {
 		c := read()
 		to.ObserveInt64(dropped, int64(c.Dropped))
+		if m := c.Marker; m != nil {
+			to.ObserveInt64(step, 1, label(keyScenario.String(m.Scenario), keyScenarioStep.String(m.Step)))
+		}
 		for i := range c.Links {
 			l := &c.Links[i]
 			name := keyLink.String(l.Link)

@@ -138,7 +138,7 @@ func TestMetrics_BackgroundIsNotCounted(t *testing.T) {
 
 func TestMetrics_Counters(t *testing.T) {
 	t.Parallel()
-	counters := trace.Counters{Dropped: 13, Links: []trace.LinkCounters{{
+	counters := trace.Counters{Dropped: 13, Marker: &trace.Marker{Scenario: "evening", Step: "slow"}, Links: []trace.LinkCounters{{
 		Link: "app-a", ConnectionsOpen: 1, ConnectionsTotal: 2, Exchanges: 6,
 		Encrypted: 7, Opaque: 8, DecodeFailures: map[string]uint64{"bson": 9, "compressed_bomb": 10},
 		DialFailures: 11, AcceptFailures: 12,
@@ -152,30 +152,31 @@ func TestMetrics_Counters(t *testing.T) {
 	a := `wirewait_link="app-a"`
 	toServer, toClient := `{wirewait_direction="to_server",`+a+`}`, `{wirewait_direction="to_client",`+a+`}`
 	wantSeries(t, scrape(t, e), map[string]float64{
-		`wirewait_connections_open{` + a + `}`:                                        1,
-		`wirewait_connections_open{wirewait_link="app-b"}`:                            20,
-		`wirewait_connections_total{` + a + `}`:                                       2,
-		`wirewait_exchanges_total{` + a + `}`:                                         6,
-		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="encrypted"}`:    7,
-		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="other"}`:        8,
-		`wirewait_decode_failures_total{` + a + `,wirewait_reason="bson"}`:            9,
-		`wirewait_decode_failures_total{` + a + `,wirewait_reason="compressed_bomb"}`: 10,
-		`wirewait_dial_failures_total{` + a + `}`:                                     11,
-		`wirewait_accept_failures_total{` + a + `}`:                                   12,
-		`wirewait_exchanges_dropped_total`:                                            13,
-		`wirewait_bytes_total` + toServer:                                             4,
-		`wirewait_bytes_total` + toClient:                                             5,
-		`wirewait_bytes_live` + toServer:                                              3,
-		`wirewait_bytes_live` + toClient:                                              0,
-		`wirewait_stalled_time_seconds_total` + toServer:                              14.5,
-		`wirewait_stalled_time_seconds_total` + toClient:                              15.5,
-		`wirewait_stalls_total` + toServer:                                            16,
-		`wirewait_connections_paused` + toServer:                                      1,
-		`wirewait_delay_runs_total` + toServer:                                        17,
-		`wirewait_delay_planned_time_seconds_total` + toServer:                        18.5,
-		`wirewait_delay_achieved_time_seconds_total` + toServer:                       18.75,
-		`wirewait_spans_exported_total`:                                               0,
-		`wirewait_spans_dropped_total{wirewait_reason="queue_full"}`:                  0,
+		`wirewait_connections_open{` + a + `}`:                                              1,
+		`wirewait_connections_open{wirewait_link="app-b"}`:                                  20,
+		`wirewait_connections_total{` + a + `}`:                                             2,
+		`wirewait_exchanges_total{` + a + `}`:                                               6,
+		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="encrypted"}`:          7,
+		`wirewait_connections_opaque_total{` + a + `,wirewait_reason="other"}`:              8,
+		`wirewait_decode_failures_total{` + a + `,wirewait_reason="bson"}`:                  9,
+		`wirewait_decode_failures_total{` + a + `,wirewait_reason="compressed_bomb"}`:       10,
+		`wirewait_dial_failures_total{` + a + `}`:                                           11,
+		`wirewait_accept_failures_total{` + a + `}`:                                         12,
+		`wirewait_exchanges_dropped_total`:                                                  13,
+		`wirewait_scenario_step{wirewait_scenario="evening",wirewait_scenario_step="slow"}`: 1,
+		`wirewait_bytes_total` + toServer:                                                   4,
+		`wirewait_bytes_total` + toClient:                                                   5,
+		`wirewait_bytes_live` + toServer:                                                    3,
+		`wirewait_bytes_live` + toClient:                                                    0,
+		`wirewait_stalled_time_seconds_total` + toServer:                                    14.5,
+		`wirewait_stalled_time_seconds_total` + toClient:                                    15.5,
+		`wirewait_stalls_total` + toServer:                                                  16,
+		`wirewait_connections_paused` + toServer:                                            1,
+		`wirewait_delay_runs_total` + toServer:                                              17,
+		`wirewait_delay_planned_time_seconds_total` + toServer:                              18.5,
+		`wirewait_delay_achieved_time_seconds_total` + toServer:                             18.75,
+		`wirewait_spans_exported_total`:                                                     0,
+		`wirewait_spans_dropped_total{wirewait_reason="queue_full"}`:                        0,
 	})
 }
 
