@@ -25,6 +25,8 @@ type call struct {
 	result byte
 	// finished: on its way to be settled.
 	finished bool
+	// refused: the server was given something else to run, which fails.
+	refused bool
 	// skipped: the server threw it away after an error.
 	skipped bool
 	// cut: the capture or the connection ended within its first message.
@@ -88,5 +90,9 @@ func (s *session) free(c *call) {
 // exchange until the round ends.
 func (s *session) finish(c *call) {
 	c.finished = true
+	if c.refused {
+		c.refused = false
+		s.refusing--
+	}
 	s.ready.Push(item{c: c})
 }

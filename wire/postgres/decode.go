@@ -26,6 +26,7 @@ func (s *session) Decode(dir wire.Direction, b []byte, pieces []wire.Piece) {
 		return
 	}
 	d := &s.decoders[dir]
+	s.forgetInspected()
 	for i := range pieces {
 		p := &pieces[i]
 		n := min(p.Len, len(b))
@@ -71,6 +72,7 @@ func (s *session) decodePiece(dir wire.Direction, d *decoder, chunk []byte, p *w
 	}
 	if dir == wire.ToServer {
 		s.readRequest(p.Kind, chunk, cut)
+		s.noteRequest(p)
 	} else {
 		s.readReply(byte(p.Kind), chunk, cut)
 	}

@@ -32,7 +32,8 @@ type framer struct {
 	c      *call // of the current message
 	how    tally
 	urgent bool
-	have   int // bytes of a header that has not come whole
+	remove bool // the current message is not for the client
+	have   int  // bytes of a header that has not come whole
 	head   [startupHeader]byte
 	headIn wire.Stamp // when the first of them came
 	begun  bool       // a message of this direction was framed
@@ -85,7 +86,7 @@ func (s *session) frameOne(dir wire.Direction, f *framer, b []byte, now wire.Sta
 	}
 	raw, early := f.header(b, headerLen, now)
 	t := raw[0]
-	p := wire.Piece{Kind: int32(t), First: early == 0}
+	p := wire.Piece{Kind: int32(t), First: early == 0, Remove: s.removes(dir, t)}
 	if !known[dir][t] {
 		s.giveUp(dir, f.off-int64(early), fmt.Errorf("%w: %q is not a type of message", wire.ErrMalformed, t))
 		return wire.Piece{}
@@ -106,9 +107,12 @@ func (s *session) frameOne(dir wire.Direction, f *framer, b []byte, now wire.Sta
 		s.giveUp(dir, f.off-int64(early), s.errCrowded())
 		return wire.Piece{}
 	}
-	if dir == wire.ToServer {
+	switch f.remove = p.Remove; {
+	case f.remove:
+		f.c, f.how = nil, tallyNone
+	case dir == wire.ToServer:
 		f.c, f.how = s.beginRequest(t)
-	} else {
+	default:
 		f.c, f.how = s.beginReply(t)
 	}
 	f.kind = int32(t)
@@ -153,7 +157,7 @@ func (f *framer) start(s *session, dir wire.Direction, n, early int) {
 // advance takes up to n bytes of the current message, and ends the message with
 // its last one.
 func (s *session) advance(dir wire.Direction, f *framer, p wire.Piece, n int, now wire.Stamp) wire.Piece {
-	p.Len, p.Kind, p.Urgent = min(f.left, n), f.kind, f.urgent
+	p.Len, p.Kind, p.Urgent, p.Remove = min(f.left, n), f.kind, f.urgent, f.remove
 	f.off += int64(p.Len)
 	f.left -= p.Len
 	if f.c != nil {
@@ -168,6 +172,10 @@ func (s *session) advance(dir wire.Direction, f *framer, p wire.Piece, n int, no
 		return p
 	}
 	p.Last = true
+	if f.remove {
+		f.remove = false
+		return p
+	}
 	s.endReport(dir, f)
 	c := f.c
 	f.c = nil

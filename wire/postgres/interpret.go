@@ -274,6 +274,7 @@ func (s *session) applyNamed(act action, st *statement) {
 // endTransaction takes in what ReadyForQuery said: whether a transaction goes
 // on. It overrules what was made of the statements.
 func (s *session) endTransaction(status byte) {
+	s.status = status
 	switch status {
 	case 'I':
 		if s.inBlock {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgproto3/v2"
@@ -94,6 +95,31 @@ func (c *codec) noticed(body []byte) (severity, code, routine, message string, e
 	return n.SeverityUnlocalized, n.Code, n.Routine, n.Message, err
 }
 
+// Messages that are made up here.
+
+func encodeQuery(text string) []byte { return encode(&pgproto3.Query{String: text}) }
+func encodeFlush() []byte            { return encode(&pgproto3.Flush{}) }
+func encodeReady(status byte) []byte { return encode(&pgproto3.ReadyForQuery{TxStatus: status}) }
+
+// encodeExtended runs a statement without parameters and results, under a name
+// that it may have had before.
+func encodeExtended(name, text string) []byte {
+	return slices.Concat(
+		encode(&pgproto3.Close{ObjectType: 'S', Name: name}),
+		encode(&pgproto3.Parse{Name: name, Query: text}),
+		encode(&pgproto3.Bind{DestinationPortal: name, PreparedStatement: name}),
+		encode(&pgproto3.Execute{Portal: name}),
+	)
+}
+
+func encode(m interface{ Encode([]byte) ([]byte, error) }) []byte {
+	b, err := m.Encode(nil)
+	if err != nil { // over 1 GiB
+		return nil
+	}
+	return b
+}
+
 // EncodeError is an ErrorResponse as a server sends it: severity is ERROR or
 // FATAL, code a SQLSTATE. After an ERROR a ReadyForQuery must follow, after a
 // FATAL the end of the connection.
@@ -105,9 +131,5 @@ func EncodeError(severity, code, message string) []byte {
 		Code:                clean.Replace(code),
 		Message:             clean.Replace(message),
 	}
-	b, err := e.Encode(nil)
-	if err != nil { // over 1 GiB of message
-		return nil
-	}
-	return b
+	return encode(&e)
 }

@@ -72,6 +72,7 @@ type session struct {
 	decoders [2]decoder
 	settler
 	replication
+	inspected
 	strings interned
 	freed   []*call
 }

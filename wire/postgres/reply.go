@@ -145,6 +145,9 @@ func (s *session) endStep(t byte, c *call, end int64) {
 	case '2':
 		c.bound++
 	}
+	if c.refused && c.expected > 0 {
+		c.expected--
+	}
 	if c.kind != kindPrepare {
 		return
 	}

@@ -80,6 +80,7 @@ func (s *session) settleCall(c *call) {
 		return
 	}
 	s.interpret(c, st)
+	s.acknowledgeCall(c, st)
 	s.sweep()
 	s.round = append(s.round, c)
 }
@@ -183,6 +184,7 @@ func (s *session) endSettled(it item) {
 			s.ungroup(true)
 		}
 	}
+	s.acknowledgeRound(it.tail, status, failed)
 	s.closeGroup(it.tail, failed)
 	s.completeRound(it.tail, status, nil)
 	s.sweepAt = 0
