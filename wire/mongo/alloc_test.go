@@ -109,7 +109,7 @@ func BenchmarkFrameAndDecodeCompressed(b *testing.B) {
 func BenchmarkDecodeLateConcern(b *testing.B) {
 	for _, id := range allCompressors {
 		b.Run(compressorName(id), func(b *testing.B) {
-			request := compress(b, id, lateCommand(b, true, 4_100_000))
+			request := compress(b, id, lateCommand(b, true, text(4_100_000)))
 			l := newLoop()
 			b.ReportAllocs()
 			b.SetBytes(4_100_000)

@@ -3,6 +3,7 @@ package mongo
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -24,12 +25,19 @@ func text(n int) string {
 	return b.String()[:n]
 }
 
-// lateCommand is an insert of about n bytes whose write concern and database stand
+// noise does not compress, and so takes no time to.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(b)
+	return b
+}
+
+// lateCommand is an insert of this value whose write concern and database stand
 // behind its documents: in the command, as the Node.js driver's insertOne and
 // mongosh's have it, or behind their section.
-func lateCommand(t testing.TB, inBody bool, n int) []byte {
+func lateCommand(t testing.TB, inBody bool, value any) []byte {
 	command := bson.D{{Key: "insert", Value: "c"}}
-	docs := bson.A{bson.D{{Key: "a", Value: text(n)}}, bson.D{{Key: "a", Value: 1}}}
+	docs := bson.A{bson.D{{Key: "a", Value: value}}, bson.D{{Key: "a", Value: 1}}}
 	if inBody {
 		command = append(command, bson.E{Key: "documents", Value: docs})
 	}
@@ -66,15 +74,13 @@ func TestCompressed_BigInsertIsReadToItsCommand(t *testing.T) {
 
 // A command that goes on behind the first 256 KiB is read as far as 4 MiB.
 func TestCompressed_ConcernBehindTheDocuments(t *testing.T) {
-	for _, inBody := range []bool{true, false} {
-		m := lateCommand(t, inBody, 4_100_000)
+	for step, inBody := range map[int]bool{1 << 24: true, 16 << 10: false} {
+		m := lateCommand(t, inBody, noise(4_100_000))
 		for _, id := range allCompressors {
-			for _, step := range []int{1 << 24, 16 << 10} {
-				x, troubles := decoded(t, compress(t, id, m), step)
-				if x.Operation != "insert" || x.Mongo.WriteConcern.W != "3" || x.Mongo.WriteConcern.Source != "command" ||
-					x.Database != "d" || x.Batch != 2 || len(troubles) > 0 {
-					t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
-				}
+			x, troubles := decoded(t, compress(t, id, m), step)
+			if x.Operation != "insert" || x.Mongo.WriteConcern.W != "3" || x.Mongo.WriteConcern.Source != "command" ||
+				x.Database != "d" || x.Batch != 2 || len(troubles) > 0 {
+				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
 			}
 		}
 	}
@@ -83,17 +89,16 @@ func TestCompressed_ConcernBehindTheDocuments(t *testing.T) {
 // Behind that nobody knows what it waits for, and it isn't said to be the
 // server's default.
 func TestCompressed_ConcernBehindTheCut(t *testing.T) {
+	inBody, behind := lateCommand(t, true, noise(4_200_000)), lateCommand(t, false, noise(4_200_000))
 	for _, id := range allCompressors {
-		for _, step := range []int{1 << 24, 16 << 10} {
-			x, troubles := decoded(t, compress(t, id, lateCommand(t, true, 4_200_000)), step)
-			if x.Operation != "insert" || !x.Write || x.Mongo.WriteConcern.Source != "unknown" || x.Mongo.WriteConcern.Label() != "unknown" ||
-				x.Batch != 0 || !slices.Equal(troubles, []string{troubleCut}) {
-				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
-			}
-			x, troubles = decoded(t, compress(t, id, lateCommand(t, false, 4_200_000)), step)
-			if x.Operation != "OP_COMPRESSED" || x.Compressor != compressorName(id) || !slices.Equal(troubles, []string{troubleCut}) {
-				t.Errorf("%s by %d: %s, %v", compressorName(id), step, said(x), troubles)
-			}
+		x, troubles := decoded(t, compress(t, id, inBody), 16<<10)
+		if x.Operation != "insert" || !x.Write || x.Mongo.WriteConcern.Source != "unknown" || x.Mongo.WriteConcern.Label() != "unknown" ||
+			x.Batch != 0 || !slices.Equal(troubles, []string{troubleCut}) {
+			t.Errorf("%s: %s, %v", compressorName(id), said(x), troubles)
+		}
+		x, troubles = decoded(t, compress(t, id, behind), 1<<24)
+		if x.Operation != "OP_COMPRESSED" || x.Compressor != compressorName(id) || !slices.Equal(troubles, []string{troubleCut}) {
+			t.Errorf("%s: %s, %v", compressorName(id), said(x), troubles)
 		}
 	}
 	// A few bytes that stand for many are not worth the time.
@@ -174,7 +179,7 @@ func (b *budget) Take(n int) bool {
 func (b *budget) Give(n int) { b.left += n; b.out -= n }
 
 func TestCompressed_StaysWithinTheBudget(t *testing.T) {
-	late := compress(t, packedZlib, lateCommand(t, true, 2_000_000))
+	late := compress(t, packedZlib, lateCommand(t, true, text(2_000_000)))
 	all, some := inflateCost(lateInflate)+len(late), inflateCost(maxInflate)+len(late)
 	for _, c := range []struct {
 		left, step, most int
@@ -241,11 +246,7 @@ func TestCompressed_NoReplyIsKnownAfterDecoding(t *testing.T) {
 }
 
 func TestSnappyPrefix(t *testing.T) {
-	rnd := random(3)
-	noise := make([]byte, 70_000)
-	for i := range noise {
-		noise[i] = byte(rnd.Uint32())
-	}
+	noise := noise(70_000)
 	for name, want := range map[string][]byte{
 		"text": []byte(text(300_000)), "zeros": make([]byte, 300_000), "noise": noise,
 		"mixed": slices.Concat(noise[:3000], []byte(text(5000)), noise[:3000]), "empty": nil,

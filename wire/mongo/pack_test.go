@@ -20,7 +20,10 @@ func squeeze(t testing.TB, id byte, b []byte) []byte {
 		return snappy.Encode(nil, b)
 	case packedZlib:
 		var out bytes.Buffer
-		w := zlib.NewWriter(&out)
+		w, err := zlib.NewWriterLevel(&out, zlib.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := w.Write(b); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +32,7 @@ func squeeze(t testing.TB, id byte, b []byte) []byte {
 		}
 		return out.Bytes()
 	}
-	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		t.Fatal(err)
 	}
