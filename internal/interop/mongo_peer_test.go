@@ -57,6 +57,14 @@ func peerSteps() []step {
 			err = cursor.All(ctx, &all)
 			return fmt.Sprint(len(all), all), err
 		}, nil},
+		// As the Node.js driver's insertOne has it: compressed, the document is in
+		// front of the concern.
+		{"2 MB before the concern", func(ctx context.Context, c *mongo.Collection) (any, error) {
+			var reply struct{ N int }
+			err := c.Database().RunCommand(ctx, d("insert", collection, "documents", bson.A{d("_id", "late", "a", blob(2)[:2_000_000])},
+				"writeConcern", d("w", 1, "j", true))).Decode(&reply)
+			return reply, err
+		}, []write{{Operation: "insert", Batch: 1, Concern: "w:1 j", N: 1, NModified: -1}}},
 		{"5 MB", func(ctx context.Context, c *mongo.Collection) (any, error) {
 			return c.InsertOne(ctx, d("_id", "big", "a", blob(1)))
 		}, []write{plain("insert", 1, 1, -1)}},

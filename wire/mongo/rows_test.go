@@ -25,6 +25,7 @@ var covered = map[string]string{
 	"telemetry sections":   `wire/mongo.TestSections_Telemetry wire/mongo.TestRequest_Traceparent wire/mongo.TestSections_Troubles`,
 	"48 MB in flat memory": `wire/mongo.TestBig_ConcernBehindAllDocuments internal/interop/mongodb.TestBiggestMessages_FlatMemory`,
 	"all compressors both ways": `wire/mongo.TestConversation_MixedCompressors wire/mongo.TestCompressed_WhatCannotBeRead
+		wire/mongo.TestCompressed_ConcernBehindTheDocuments wire/mongo.TestCompressed_ConcernBehindTheCut
 		internal/interop.TestPeer_Compressors internal/interop/mongodb.TestMatrix`,
 	"checksums": `wire/mongo.TestSplit_CutsDoNotMatter wire/mongo.TestConversation_TailableCursors
 		internal/lab.TestMongo_ChecksumIsCheckedAndAnswered internal/interop/mongodb.TestHandshake_ChecksumsStayRight`,
