@@ -152,3 +152,52 @@ func TestPeer_UnacknowledgedWrites(t *testing.T) {
 		})
 	}
 }
+
+// The bulkWrite command of 8.0 as the driver sends it: two document sequences
+// behind the command. The peer doesn't know it and says so, directly as through a
+// link; what is looked at is the request.
+func TestPeer_BulkWriteAsTheDriverSendsIt(t *testing.T) {
+	const mongo80 = 25 // its maxWireVersion
+	for _, compressor := range []string{"", "zstd"} {
+		t.Run("compressor="+compressor, func(t *testing.T) {
+			o := lab.MongoOptions{MaxWireVersion: mongo80, SetName: "rs0"}
+			if compressor != "" {
+				o.Compressors = []string{compressor}
+			}
+			bulk := func(uri string) []string {
+				client := dialMongo(t, uri+"&retryWrites=false&compressors="+compressor)
+				writes := []mongo.ClientBulkWrite{
+					{Database: "a", Collection: "b", Model: mongo.NewClientInsertOneModel().SetDocument(d("_id", 1, "a", blob(3)[:300_000]))},
+					{Database: "c", Collection: "d", Model: mongo.NewClientUpdateManyModel().SetFilter(d()).SetUpdate(d("$set", d("x", 1)))},
+					{Database: "a", Collection: "b", Model: mongo.NewClientDeleteOneModel().SetFilter(d("_id", 1))},
+				}
+				_, err := client.BulkWrite(t.Context(), writes,
+					options.ClientBulkWrite().SetOrdered(false).SetWriteConcern(writeconcern.Majority()))
+				if err := client.Disconnect(context.Background()); err != nil {
+					t.Error(err)
+				}
+				return []string{errorText(err)}
+			}
+			m := startPeer(t, o)
+			r := startLink(t, wire.MongoDB, m.Addr(), 10*time.Millisecond)
+			direct := bulk(m.URI(m.Addr()))
+			if !strings.Contains(direct[0], "no such command: 'bulkWrite'") {
+				t.Fatalf("directly: %s", direct[0])
+			}
+			compare(t, direct, bulk(m.URI(r.Addr())))
+			got := r.writes(t)
+			if len(got) != 1 {
+				t.Fatalf("%d writes", len(got))
+			}
+			f := &got[0]
+			// Of a compressed one the documents behind 256 KiB aren't counted.
+			batch := 3
+			if compressor != "" {
+				batch = 0
+			}
+			if f.Operation != "bulkWrite" || f.Database != "admin" || f.Batch != batch || f.Concern() != "majority" || f.ErrorCode != "59" || !f.Failed() {
+				t.Errorf("read as %+v", *f.Exchange)
+			}
+		})
+	}
+}

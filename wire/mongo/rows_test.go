@@ -14,7 +14,7 @@ var covered = map[string]string{
 		wire/mongo.TestPairing_ExhaustStreamIsOneExchange wire/mongo.TestPairing_MonitorStreamIsQuiet
 		internal/lab.TestMongo_StreamsHello internal/interop/mongodb.TestMatrix proxy.TestFailure_StopDoesNotWaitForMonitors`,
 	"tailable and awaitData cursors": `wire/mongo.TestConversation_TailableCursors internal/interop/mongodb.TestMatrix`,
-	"bulkWrite (8.0)":                `wire/mongo.TestConversation_BulkWrite wire/mongo.TestReply_Counts wire/mongo.TestRequest_Batch`,
+	"bulkWrite (8.0)":                `wire/mongo.TestConversation_BulkWrite wire/mongo.TestReply_Counts wire/mongo.TestRequest_Batch internal/interop.TestPeer_BulkWriteAsTheDriverSendsIt`,
 	"transactions: writes marked, the wait at the commit": `wire/mongo.TestConversation_Transaction
 		wire/mongo.TestConversation_TransactionWaitsAtItsCommit wire/mongo.TestRequest_WhereTheConcernComesFrom
 		internal/interop/mongodb.TestMatrix`,
