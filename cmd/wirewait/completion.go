@@ -95,6 +95,9 @@ func complete(commands []*cli.Command, words []string) []string {
 func completeSubcommand(command *cli.Command, words []string) []string {
 	last := len(words) - 1
 	if i := slices.IndexFunc(command.Subcommands, func(c *cli.Command) bool { return c.HasName(words[0]) }); i >= 0 && last > 0 {
+		if takesFile(command.Subcommands[i]) && !strings.HasPrefix(words[last], "-") {
+			return nil
+		}
 		return completeFlag(command.Subcommands[i], words[1:last], words[last])
 	}
 	found := completeFlag(command, words[:last], words[last])
@@ -103,6 +106,9 @@ func completeSubcommand(command *cli.Command, words []string) []string {
 	}
 	return found
 }
+
+// takesFile: a file's name belongs behind the command.
+func takesFile(c *cli.Command) bool { return strings.HasSuffix(c.UsageText, "FILE") }
 
 // completeFlag completes a flag's word if current stands where one belongs,
 // else a flag that isn't among before.

@@ -16,7 +16,7 @@ func TestComplete(t *testing.T) {
 		words []string
 		want  string // "..." stands for more
 	}{
-		{nil, "run check links report assert connections demo lab decode version completion help --help"},
+		{nil, "run check links report assert connections scenario demo lab decode version completion help --help"},
 		{[]string{"de"}, "demo decode"},
 		{[]string{"-"}, "--help"},
 		{[]string{"nonsense", ""}, ""},
@@ -42,6 +42,9 @@ func TestComplete(t *testing.T) {
 		{[]string{"decode", "--protocol", ""}, "mongodb postgres"},
 		{[]string{"connections", ""}, "cut --link --json --admin --admin-token-file --help"},
 		{[]string{"connections", "c"}, "cut"},
+		{[]string{"scenario", "st"}, "start stop"},
+		{[]string{"scenario", "start", ""}, ""}, // a file's name
+		{[]string{"scenario", "start", "--w"}, "--wait"},
 		{[]string{"connections", "--link", ""}, ""},
 		{[]string{"connections", "cut", "--admin-"}, "--admin-token-file"},
 		{[]string{"decode", "--to-server", "a.bin", "--t"}, "--to-client --text"},

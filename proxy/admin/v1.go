@@ -68,6 +68,10 @@ func (c *Control) routes(mux *http.ServeMux, token string) {
 
 		"GET /v1/waits":    c.waits,
 		"DELETE /v1/waits": c.resetWaits,
+
+		"GET /v1/scenario":    c.scenario,
+		"PUT /v1/scenario":    c.startScenario,
+		"DELETE /v1/scenario": c.stopScenario,
 	} {
 		mux.Handle(pattern, authorize(token, c.answer(answer)))
 	}
