@@ -20,9 +20,11 @@ var own = map[string][]string{
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
 	"trace/otlp":     {"wire", "trace"},
-	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "trace", "trace/otlp", "internal/lab"},
-	"internal/lab":   {"wire"},
+	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "trace", "trace/otlp", "internal/lab", "internal/lab/mongod"},
+	"internal/lab":   {"wire", "internal/lab/mongod"},
 	"internal/bench": {"wire", "inject", "proxy", "trace", "trace/otlp", "internal/lab", "internal/otlprecv"},
+
+	"internal/lab/mongod": {"wire"},
 }
 
 // check returns a sentence for every import that no rule allows.

@@ -1,4 +1,4 @@
-package lab
+package mongod
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // The driver's monitor says whether an answer came in a stream, and a heartbeat
 // that failed would say that the stream isn't as it should be.
 func TestMongo_StreamsHello(t *testing.T) {
-	m := peer(t, MongoOptions{StreamHello: true, SetName: "rs0"})
+	m := start(t, Options{StreamHello: true, SetName: "rs0"})
 	var failed, asked atomic.Int32
 	streamed := make(chan struct{}, 100)
 	client, err := mongo.Connect(options.Client().ApplyURI(m.URI(m.Addr())).SetHeartbeatInterval(500 * time.Millisecond).

@@ -1,4 +1,4 @@
-package lab
+package mongod
 
 import (
 	"bufio"
@@ -12,9 +12,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-func peer(t testing.TB, o MongoOptions) *Mongo {
+func start(t testing.TB, o Options) *Server {
 	t.Helper()
-	m, err := StartMongo(o)
+	m, err := Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func peer(t testing.TB, o MongoOptions) *Mongo {
 	return m
 }
 
-func message(op int32, parts ...[]byte) []byte {
+func rawMessage(op int32, parts ...[]byte) []byte {
 	body := bytes.Join(parts, nil)
 	b := binary.LittleEndian.AppendUint32(nil, uint32(headerLen+len(body)))
 	b = binary.LittleEndian.AppendUint32(b, 41)
@@ -44,10 +44,10 @@ func doc(t testing.TB, d bson.D) []byte {
 
 func section0(t testing.TB, d bson.D) []byte { return append([]byte{0}, doc(t, d)...) }
 
-var ping = bson.D{{Key: "ping", Value: 1}, {Key: "$db", Value: "admin"}}
+var pingCommand = bson.D{{Key: "ping", Value: 1}, {Key: "$db", Value: "admin"}}
 
 // exchange sends raw bytes and returns the whole reply, nil if the peer closed.
-func exchange(t *testing.T, m *Mongo, b []byte) []byte {
+func exchange(t *testing.T, m *Server, b []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", m.Addr())
 	if err != nil {
@@ -70,8 +70,8 @@ func exchange(t *testing.T, m *Mongo, b []byte) []byte {
 }
 
 func TestMongo_ChecksumIsCheckedAndAnswered(t *testing.T) {
-	m := peer(t, MongoOptions{})
-	b := message(opMsg, le32(flagChecksum), section0(t, ping), le32(0))
+	m := start(t, Options{})
+	b := rawMessage(opMsg, le32(flagChecksum), section0(t, pingCommand), le32(0))
 	end := len(b) - 4
 	binary.LittleEndian.PutUint32(b[end:], crc32.Checksum(b[:end], castagnoli))
 	reply := exchange(t, m, b)
@@ -96,21 +96,21 @@ func TestMongo_ChecksumIsCheckedAndAnswered(t *testing.T) {
 }
 
 func TestMongo_MalformedRequestsEndTheConnection(t *testing.T) {
-	m := peer(t, MongoOptions{})
-	body := section0(t, ping)
+	m := start(t, Options{})
+	body := section0(t, pingCommand)
 	for name, b := range map[string][]byte{
 		"length below a header": append(le32(15), make([]byte, 12)...),
 		"length above 48 MB":    append(le32(48_000_001), make([]byte, 12)...),
-		"unknown opcode":        message(2004+100, body),
-		"unknown required flag": message(opMsg, le32(4), body),
-		"unknown section":       message(opMsg, le32(0), body, []byte{7, 5, 0, 0, 0, 0}),
-		"two bodies":            message(opMsg, le32(0), body, body),
-		"no body":               message(opMsg, le32(0)),
-		"sequence without name": message(opMsg, le32(0), body, []byte{1, 5, 0, 0, 0, 'x'}),
-		"nested compression":    message(opCompressed, le32(opCompressed), le32(0), []byte{1, 0}),
-		"unknown compressor":    message(opCompressed, le32(opMsg), le32(9), []byte{9, 0}),
-		"bomb":                  message(opCompressed, le32(opMsg), le32(1<<31-1), []byte{1, 0}),
-		"OP_QUERY on no $cmd":   message(opQuery, le32(0), []byte("a.b\x00"), le32(0), le32(1), doc(t, ping)),
+		"unknown opcode":        rawMessage(2004+100, body),
+		"unknown required flag": rawMessage(opMsg, le32(4), body),
+		"unknown section":       rawMessage(opMsg, le32(0), body, []byte{7, 5, 0, 0, 0, 0}),
+		"two bodies":            rawMessage(opMsg, le32(0), body, body),
+		"no body":               rawMessage(opMsg, le32(0)),
+		"sequence without name": rawMessage(opMsg, le32(0), body, []byte{1, 5, 0, 0, 0, 'x'}),
+		"nested compression":    rawMessage(opCompressed, le32(opCompressed), le32(0), []byte{1, 0}),
+		"unknown compressor":    rawMessage(opCompressed, le32(opMsg), le32(9), []byte{9, 0}),
+		"bomb":                  rawMessage(opCompressed, le32(opMsg), le32(1<<31-1), []byte{1, 0}),
+		"OP_QUERY on no $cmd":   rawMessage(opQuery, le32(0), []byte("a.b\x00"), le32(0), le32(1), doc(t, pingCommand)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if reply := exchange(t, m, b); reply != nil {
@@ -118,15 +118,15 @@ func TestMongo_MalformedRequestsEndTheConnection(t *testing.T) {
 			}
 		})
 	}
-	if exchange(t, m, message(opMsg, le32(0), body)) == nil {
+	if exchange(t, m, rawMessage(opMsg, le32(0), body)) == nil {
 		t.Error("the peer doesn't answer any more")
 	}
 }
 
 func TestMongo_LegacyQueryTakesHelloOnly(t *testing.T) {
-	m := peer(t, MongoOptions{})
+	m := start(t, Options{})
 	query := func(d bson.D) bson.Raw {
-		reply := exchange(t, m, message(opQuery, le32(0), []byte("admin.$cmd\x00"), le32(0), le32(0xffffffff), doc(t, d)))
+		reply := exchange(t, m, rawMessage(opQuery, le32(0), []byte("admin.$cmd\x00"), le32(0), le32(0xffffffff), doc(t, d)))
 		if reply == nil || binary.LittleEndian.Uint32(reply[12:]) != opReply {
 			t.Fatalf("%v: no OP_REPLY", d)
 		}
@@ -151,10 +151,10 @@ func TestMongo_LegacyQueryTakesHelloOnly(t *testing.T) {
 // A set's member says when each write was: in opTime, operationTime and
 // $clusterTime, in step.
 func TestMongo_RepliesOfASetsMemberCarryTimes(t *testing.T) {
-	m := peer(t, MongoOptions{SetName: "rs0"})
+	m := start(t, Options{SetName: "rs0"})
 	var last bson.Timestamp
 	for i := range 3 {
-		reply := exchange(t, m, message(opMsg, le32(0), section0(t, bson.D{
+		reply := exchange(t, m, rawMessage(opMsg, le32(0), section0(t, bson.D{
 			{Key: "insert", Value: "c"}, {Key: "$db", Value: "d"},
 			{Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: i}}}},
 		})))
@@ -176,7 +176,7 @@ func TestMongo_RepliesOfASetsMemberCarryTimes(t *testing.T) {
 		if err := bson.Unmarshal(reply[21:], &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.N != 1 || !got.OpTime.TS.After(last) || got.OpTime.T != term {
+		if got.N != 1 || !got.OpTime.TS.After(last) || got.OpTime.T != 1 {
 			t.Errorf("write %d: %+v, last %v", i, got, last)
 		}
 		if got.OperationTime != got.OpTime.TS || got.ClusterTime.ClusterTime != got.OpTime.TS {
@@ -191,10 +191,10 @@ func TestMongo_RepliesOfASetsMemberCarryTimes(t *testing.T) {
 
 // A retry of a write whose acknowledgement got lost has the first one's outcome.
 func TestMongo_RetriedWriteIsDoneOnce(t *testing.T) {
-	m := peer(t, MongoOptions{SetName: "rs0"})
+	m := start(t, Options{SetName: "rs0"})
 	lsid := bson.D{{Key: "id", Value: bson.Binary{Subtype: 4, Data: make([]byte, 16)}}}
 	send := func(number int64) bson.Raw {
-		reply := exchange(t, m, message(opMsg, le32(0), section0(t, bson.D{
+		reply := exchange(t, m, rawMessage(opMsg, le32(0), section0(t, bson.D{
 			{Key: "update", Value: "c"}, {Key: "$db", Value: "d"}, {Key: "lsid", Value: lsid}, {Key: "txnNumber", Value: number},
 			{Key: "updates", Value: bson.A{bson.D{
 				{Key: "q", Value: bson.D{{Key: "_id", Value: 1}}},
@@ -208,9 +208,9 @@ func TestMongo_RetriedWriteIsDoneOnce(t *testing.T) {
 		return bson.Raw(reply[21:])
 	}
 	count := func() int64 {
-		m.store.mu.Lock()
-		defer m.store.mu.Unlock()
-		return m.store.collections["d.c"].docs[0].Lookup("n").AsInt64()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.data["d.c"].docs[0].Lookup("n").AsInt64()
 	}
 	first, again := send(7), send(7)
 	if !first.Lookup("upserted").Equal(again.Lookup("upserted")) || !first.Lookup("opTime").Equal(again.Lookup("opTime")) {
@@ -228,8 +228,8 @@ func TestMongo_RetriedWriteIsDoneOnce(t *testing.T) {
 }
 
 func FuzzMongoPeer(f *testing.F) {
-	add := func(d bson.D) { f.Add(message(opMsg, le32(0), section0(f, d))) }
-	add(ping)
+	add := func(d bson.D) { f.Add(rawMessage(opMsg, le32(0), section0(f, d))) }
+	add(pingCommand)
 	add(bson.D{{Key: "hello", Value: 1}, {Key: "compression", Value: bson.A{"snappy"}}, {Key: "$db", Value: "admin"}})
 	where := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{1, "a"}}}}, {Key: "n", Value: bson.D{{Key: "$gt", Value: 1.5}}}}
 	add(bson.D{{Key: "find", Value: "c"}, {Key: "$db", Value: "d"}, {Key: "filter", Value: where}, {Key: "sort", Value: bson.D{{Key: "n", Value: -1}}}})
@@ -238,21 +238,36 @@ func FuzzMongoPeer(f *testing.F) {
 	add(bson.D{{Key: "aggregate", Value: "c"}, {Key: "$db", Value: "d"}, {Key: "pipeline", Value: bson.A{
 		bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: 1}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}}})
 	add(bson.D{{Key: "findAndModify", Value: "c"}, {Key: "$db", Value: "d"}, {Key: "remove", Value: true}, {Key: "sort", Value: bson.D{{Key: "n", Value: 1}}}})
-	f.Add(message(opMsg, le32(0), section0(f, bson.D{{Key: "insert", Value: "c"}, {Key: "$db", Value: "d"}}),
-		[]byte{1}, le32(uint32(14+len(doc(f, ping)))), []byte("documents\x00"), doc(f, ping)))
-	f.Add(message(opQuery, le32(0), []byte("admin.$cmd\x00"), le32(0), le32(1), doc(f, ping)))
-	f.Add(message(opCompressed, le32(opMsg), le32(5), []byte{1, 5, 16, 0, 0, 0, 0, 0}))
-	m := peer(f, MongoOptions{SetName: "rs0"})
+	f.Add(rawMessage(opMsg, le32(0), section0(f, bson.D{{Key: "insert", Value: "c"}, {Key: "$db", Value: "d"}}),
+		[]byte{1}, le32(uint32(14+len(doc(f, pingCommand)))), []byte("documents\x00"), doc(f, pingCommand)))
+	f.Add(rawMessage(opQuery, le32(0), []byte("admin.$cmd\x00"), le32(0), le32(1), doc(f, pingCommand)))
+	f.Add(rawMessage(opCompressed, le32(opMsg), le32(5), []byte{1, 5, 16, 0, 0, 0, 0, 0}))
+	m := start(f, Options{SetName: "rs0"})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m.store, m.cursors, m.sessions = newStore(), newCursors(), newSessions()
-		q, err := m.codec.read(bufio.NewReader(bytes.NewReader(b)))
+		m.data, m.cursors, m.sessions = store{}, newCursors(), sessions{}
+		m.set.oplog = m.set.oplog[:1]
+		msg, err := m.codec.read(bufio.NewReader(bytes.NewReader(b)))
 		if err != nil {
 			return
 		}
+		q, err := newRequest(msg, &connection{Conn: nowhere{}})
+		if err != nil || q.int64("maxTimeMS") > 10 || q.int64("maxAwaitTimeMS") > 10 || len(b) > 1<<16 {
+			return
+		}
 		m.answer(q) // the second time a write meets its own document
-		out, err := m.codec.reply(q, m.answer(q))
+		reply, _ := m.answer(q)
+		raw, err := bson.Marshal(reply)
+		if err != nil {
+			t.Fatalf("a reply that is no document: %v", err)
+		}
+		out, _, err := m.codec.encode(q.message.reply(false), raw)
 		if err == nil && len(out) != int(binary.LittleEndian.Uint32(out)) {
 			t.Errorf("a reply of %d bytes says %d", len(out), binary.LittleEndian.Uint32(out))
 		}
 	})
 }
+
+// nowhere is a connection with an address and nothing else.
+type nowhere struct{ net.Conn }
+
+func (nowhere) RemoteAddr() net.Addr { return &net.TCPAddr{} }

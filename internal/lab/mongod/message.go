@@ -1,4 +1,4 @@
-package lab
+package mongod
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -47,21 +48,20 @@ var errProtocol = errors.New("protocol error")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// request is a decoded command. Its body holds the sections of kind 1 as
+// message is one that was read. Its body holds the sections of kind 1 as
 // arrays, as if they had been sent within it.
-type request struct {
-	MongoCommand
+type message struct {
 	id         int32
-	connection int64
-	legacy     bool // came as OP_QUERY
-	exhaust    bool // several replies are allowed
-	more       bool // another reply follows the next
-	compressor byte // 0: not compressed
+	at         time.Time // when its last byte had been read
+	legacy     bool      // came as OP_QUERY
+	database   string    // of an OP_QUERY
+	flags      uint32    // of an OP_MSG
+	checksum   bool      // it carried one, and it was right
+	compressor byte      // 0: not compressed
 	body       bson.Raw
-	wrote      bson.Timestamp // of its last oplog entry; zero: it changed nothing
 }
 
-// codec reads requests and writes replies. Safe for concurrent use.
+// codec reads and writes messages. Safe for concurrent use.
 type codec struct {
 	compression
 	lastID atomic.Int32
@@ -72,8 +72,8 @@ func newCodec() (*codec, error) {
 	return c, c.compression.open()
 }
 
-// read returns the next request. After an error the connection must be closed.
-func (c *codec) read(r *bufio.Reader) (*request, error) {
+// read returns the next message. After an error the connection must be closed.
+func (c *codec) read(r *bufio.Reader) (*message, error) {
 	var head [headerLen]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
@@ -88,45 +88,39 @@ func (c *codec) read(r *bufio.Reader) (*request, error) {
 	if _, err := io.CopyN(&whole, r, int64(length-headerLen)); err != nil {
 		return nil, err
 	}
-	q := &request{id: int32(binary.LittleEndian.Uint32(head[4:]))}
+	m := &message{id: int32(binary.LittleEndian.Uint32(head[4:])), at: time.Now()}
 	op := int32(binary.LittleEndian.Uint32(head[12:]))
 	body := whole.Bytes()[headerLen:]
 	if op == opCompressed {
 		var err error
-		if op, q.compressor, body, err = c.inflate(body); err != nil {
+		if op, m.compressor, body, err = c.inflate(body); err != nil {
 			return nil, err
 		}
-		q.Compressor = compressorNames[q.compressor]
 	}
 	var err error
 	switch op {
 	case opMsg:
-		err = q.readMsg(body, whole.Bytes())
+		err = m.readMsg(body, whole.Bytes())
 	case opQuery:
-		err = q.readQuery(body)
+		err = m.readQuery(body)
 	default:
 		err = fmt.Errorf("%w: opcode %d", errProtocol, op)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return q, q.readCommand()
+	return m, err
 }
 
 // readMsg reads an OP_MSG. whole is the message with its header, which a
 // checksum covers; within OP_COMPRESSED there is none.
-func (q *request) readMsg(b, whole []byte) error {
+func (m *message) readMsg(b, whole []byte) error {
 	if len(b) < 4 {
 		return fmt.Errorf("%w: short OP_MSG", errProtocol)
 	}
-	flags := binary.LittleEndian.Uint32(b)
+	m.flags = binary.LittleEndian.Uint32(b)
 	b = b[4:]
-	if flags&requiredFlags&^(flagChecksum|flagMoreToCome) != 0 {
-		return fmt.Errorf("%w: flags %#x", errProtocol, flags)
+	if m.flags&requiredFlags&^(flagChecksum|flagMoreToCome) != 0 {
+		return fmt.Errorf("%w: flags %#x", errProtocol, m.flags)
 	}
-	q.NoReply = flags&flagMoreToCome != 0
-	q.exhaust = flags&flagExhaust != 0
-	if flags&flagChecksum != 0 && q.compressor == 0 {
+	if m.flags&flagChecksum != 0 && m.compressor == 0 {
 		if len(b) < 4 {
 			return fmt.Errorf("%w: no checksum", errProtocol)
 		}
@@ -134,13 +128,13 @@ func (q *request) readMsg(b, whole []byte) error {
 		if binary.LittleEndian.Uint32(whole[end:]) != crc32.Checksum(whole[:end], castagnoli) {
 			return fmt.Errorf("%w: wrong checksum", errProtocol)
 		}
-		q.Checksum = true
+		m.checksum = true
 		b = b[:len(b)-4]
 	}
-	return q.readSections(b)
+	return m.readSections(b)
 }
 
-func (q *request) readSections(b []byte) error {
+func (m *message) readSections(b []byte) error {
 	var sequences []byte // elements to append to the body
 	for len(b) > 0 {
 		kind := b[0]
@@ -151,8 +145,8 @@ func (q *request) readSections(b []byte) error {
 		section := b[1 : 1+size]
 		b = b[1+size:]
 		switch {
-		case kind == 0 && q.body == nil:
-			q.body = bson.Raw(section)
+		case kind == 0 && m.body == nil:
+			m.body = bson.Raw(section)
 		case kind == 1:
 			element, err := arrayElement(section)
 			if err != nil {
@@ -163,15 +157,15 @@ func (q *request) readSections(b []byte) error {
 			return fmt.Errorf("%w: section of kind %d", errProtocol, kind)
 		}
 	}
-	if q.body == nil {
+	if m.body == nil {
 		return fmt.Errorf("%w: no body", errProtocol)
 	}
-	if err := q.body.Validate(); err != nil {
+	if err := m.body.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", errProtocol, err)
 	}
 	if sequences != nil {
-		elements := q.body[4 : len(q.body)-1]
-		q.body = bson.Raw(bsoncore.BuildDocument(nil, elements, sequences))
+		elements := m.body[4 : len(m.body)-1]
+		m.body = bson.Raw(bsoncore.BuildDocument(nil, elements, sequences))
 	}
 	return nil
 }
@@ -207,8 +201,8 @@ func arrayElement(b []byte) ([]byte, error) {
 }
 
 // readQuery reads an OP_QUERY, which drivers still use for their first hello.
-func (q *request) readQuery(b []byte) error {
-	q.legacy = true
+func (m *message) readQuery(b []byte) error {
+	m.legacy = true
 	if len(b) < 4 {
 		return fmt.Errorf("%w: short OP_QUERY", errProtocol)
 	}
@@ -224,52 +218,65 @@ func (q *request) readQuery(b []byte) error {
 	if inner, ok := doc.Lookup("$query").DocumentOK(); ok {
 		doc = inner
 	}
-	q.Database, q.body = string(db), bson.Raw(doc)
+	m.database, m.body = string(db), bson.Raw(doc)
 	return nil
 }
 
-// reply encodes doc as the answer to q: in the same opcode, with a checksum or
-// the same compressor if q had one, as servers do.
-func (c *codec) reply(q *request, doc bson.D) ([]byte, error) {
-	raw, err := bson.Marshal(doc)
-	if err != nil {
-		return nil, err
+// frame is how a message is to be written.
+type frame struct {
+	op         int32 // opMsg or opReply
+	responseTo int32
+	flags      uint32 // without that of the checksum
+	checksum   bool
+	compressor byte // 0: none
+}
+
+// reply is the frame that answers m: in the same opcode, with a checksum or the
+// same compressor if m had one, as servers do. With more another reply follows.
+func (m *message) reply(more bool) frame {
+	f := frame{op: opMsg, responseTo: m.id, checksum: m.checksum, compressor: m.compressor}
+	if m.legacy {
+		f.op = opReply
 	}
-	op, body := int32(opMsg), []byte(nil)
-	if q.legacy {
-		op = opReply
+	if more {
+		f.flags = flagMoreToCome
+	}
+	return f
+}
+
+// encode makes a message of a document.
+func (c *codec) encode(f frame, raw bson.Raw) (b []byte, id int32, err error) {
+	op, body := f.op, []byte(nil)
+	if op == opReply {
 		body = binary.LittleEndian.AppendUint32(body, queryReplyAwaitCapable)
 		body = append(body, make([]byte, 12)...) // cursor, starting from
 		body = binary.LittleEndian.AppendUint32(body, 1)
 		body = append(body, raw...)
 	} else {
-		var flags uint32
-		if q.Checksum {
-			flags = flagChecksum
+		if f.checksum {
+			f.flags |= flagChecksum
 		}
-		if q.more {
-			flags |= flagMoreToCome
-		}
-		body = binary.LittleEndian.AppendUint32(body, flags)
+		body = binary.LittleEndian.AppendUint32(body, f.flags)
 		body = append(append(body, 0), raw...)
 	}
-	if q.compressor != 0 {
-		if body, err = c.deflate(q.compressor, op, body); err != nil {
-			return nil, err
+	if f.compressor != 0 {
+		if body, err = c.deflate(f.compressor, op, body); err != nil {
+			return nil, 0, err
 		}
 		op = opCompressed
 	}
 	length := headerLen + len(body)
-	if q.Checksum {
+	if f.checksum {
 		length += 4
 	}
+	id = c.lastID.Add(1)
 	out := make([]byte, 0, length)
-	for _, v := range [4]int32{int32(length), c.lastID.Add(1), q.id, op} {
+	for _, v := range [4]int32{int32(length), id, f.responseTo, op} {
 		out = binary.LittleEndian.AppendUint32(out, uint32(v))
 	}
 	out = append(out, body...)
-	if q.Checksum {
+	if f.checksum {
 		out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 	}
-	return out, nil
+	return out, id, nil
 }

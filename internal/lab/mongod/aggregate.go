@@ -1,10 +1,10 @@
-package lab
+package mongod
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
 // aggregate does what drivers count documents with: $match, $skip, $limit, and
 // a $group of everything whose fields are sums of a constant.
-func (m *Mongo) aggregate(q *request) (bson.D, error) {
+func (s *Server) aggregate(q *request) (bson.D, error) {
 	if q.Collection == "" {
 		return nil, notImplemented("an aggregation without a collection")
 	}
@@ -13,7 +13,10 @@ func (m *Mongo) aggregate(q *request) (bson.D, error) {
 	if !ok || err != nil {
 		return nil, failedToParse("aggregate needs an array \"pipeline\"")
 	}
-	docs := m.matching(q, filter{})
+	docs, err := s.matching(q, filter{})
+	if err != nil {
+		return nil, err
+	}
 	for _, stage := range stages {
 		if docs, err = runStage(stage, docs); err != nil {
 			return nil, err
@@ -21,7 +24,7 @@ func (m *Mongo) aggregate(q *request) (bson.D, error) {
 	}
 	cur := &cursor{namespace: q.namespace(), docs: docs}
 	batch := cur.batch(firstBatch)
-	return cursorReply(m.cursors.keep(0, cur), cur.namespace, "firstBatch", batch), nil
+	return cursorReply(s.cursors.keep(0, cur), cur.namespace, "firstBatch", batch), nil
 }
 
 func runStage(stage bson.RawValue, docs []bson.Raw) ([]bson.Raw, error) {

@@ -1,4 +1,4 @@
-package lab_test
+package mongod_test
 
 import (
 	"context"
@@ -15,26 +15,26 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/lab/mongod"
 )
 
 // heard collects the commands that reach a peer.
 type heard struct {
 	mu       sync.Mutex
-	commands []lab.MongoCommand
+	commands []mongod.Command
 }
 
-func (h *heard) delay(c lab.MongoCommand) time.Duration {
+func (h *heard) delay(c mongod.Command) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.commands = append(h.commands, c)
 	return 0
 }
 
-func (h *heard) named(name string) []lab.MongoCommand {
+func (h *heard) named(name string) []mongod.Command {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var found []lab.MongoCommand
+	var found []mongod.Command
 	for _, c := range h.commands {
 		if c.Name == name {
 			found = append(found, c)
@@ -43,9 +43,9 @@ func (h *heard) named(name string) []lab.MongoCommand {
 	return found
 }
 
-func startMongo(t *testing.T, o lab.MongoOptions) *lab.Mongo {
+func startMongo(t *testing.T, o mongod.Options) *mongod.Server {
 	t.Helper()
-	m, err := lab.StartMongo(o)
+	m, err := mongod.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,10 @@ func startMongo(t *testing.T, o lab.MongoOptions) *lab.Mongo {
 
 func dial(t *testing.T, uri string) *mongo.Client {
 	t.Helper()
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(10 * time.Second))
+	// A driver that is disconnected just as its monitor asks waits for the answer,
+	// which comes after a heartbeat interval.
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(30 * time.Second).
+		SetHeartbeatInterval(500 * time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func dial(t *testing.T, uri string) *mongo.Client {
 func eachKind(t *testing.T, test func(t *testing.T, c *mongo.Collection)) {
 	for _, set := range []string{"", "rs0"} {
 		t.Run("set="+set, func(t *testing.T) {
-			m := startMongo(t, lab.MongoOptions{SetName: set})
+			m := startMongo(t, mongod.Options{SetName: set})
 			test(t, dial(t, m.URI(m.Addr())).Database("shop").Collection("orders"))
 		})
 	}
@@ -204,7 +207,7 @@ func wantCode(t *testing.T, err error, code int) {
 }
 
 func TestMongo_BigDocumentsComeInSeveralBatches(t *testing.T) {
-	m := startMongo(t, lab.MongoOptions{})
+	m := startMongo(t, mongod.Options{})
 	c := dial(t, m.URI(m.Addr())).Database("shop").Collection("big")
 	big := strings.Repeat("x", 9<<20)
 	for i := range 3 {
@@ -265,7 +268,7 @@ func TestMongo_Errors(t *testing.T) {
 }
 
 func TestMongo_TransactionsAreRefused(t *testing.T) {
-	m := startMongo(t, lab.MongoOptions{SetName: "rs0"})
+	m := startMongo(t, mongod.Options{SetName: "rs0"})
 	client := dial(t, m.URI(m.Addr()))
 	session := must[*mongo.Session](t)(client.StartSession())
 	defer session.EndSession(context.Background())
@@ -278,7 +281,7 @@ func TestMongo_TransactionsAreRefused(t *testing.T) {
 
 func TestMongo_UnacknowledgedWritesGetNoReply(t *testing.T) {
 	var h heard
-	m := startMongo(t, lab.MongoOptions{ServerDelay: h.delay})
+	m := startMongo(t, mongod.Options{ServerDelay: h.delay})
 	client := dial(t, m.URI(m.Addr())+"&maxPoolSize=1")
 	db := client.Database("shop")
 	silent := db.Collection("orders", options.Collection().SetWriteConcern(writeconcern.Unacknowledged()))
@@ -308,7 +311,7 @@ func TestMongo_Compressors(t *testing.T) {
 	for _, name := range []string{"snappy", "zlib", "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			var h heard
-			m := startMongo(t, lab.MongoOptions{Compressors: []string{"zstd", "snappy", "zlib"}, ServerDelay: h.delay, SetName: "rs0"})
+			m := startMongo(t, mongod.Options{Compressors: []string{"zstd", "snappy", "zlib"}, ServerDelay: h.delay, SetName: "rs0"})
 			c := dial(t, m.URI(m.Addr())+"&compressors="+name).Database("shop").Collection("orders")
 			text := strings.Repeat("compress me ", 10_000)
 			must[*mongo.InsertOneResult](t)(c.InsertOne(t.Context(), bson.D{{Key: "_id", Value: 1}, {Key: "s", Value: text}}))
@@ -328,14 +331,14 @@ func TestMongo_Compressors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := lab.StartMongo(lab.MongoOptions{Compressors: []string{"lz4"}}); err == nil {
+	if _, err := mongod.Start(mongod.Options{Compressors: []string{"lz4"}}); err == nil {
 		t.Error("an unknown compressor was accepted")
 	}
 }
 
 func TestMongo_CompressorIsNegotiated(t *testing.T) {
 	var h heard
-	m := startMongo(t, lab.MongoOptions{Compressors: []string{"zlib"}, ServerDelay: h.delay})
+	m := startMongo(t, mongod.Options{Compressors: []string{"zlib"}, ServerDelay: h.delay})
 	c := dial(t, m.URI(m.Addr())+"&compressors=snappy").Database("shop").Collection("orders")
 	must[*mongo.InsertOneResult](t)(c.InsertOne(t.Context(), bson.D{}))
 	if got := h.named("insert"); len(got) != 1 || got[0].Compressor != "" {
@@ -345,7 +348,7 @@ func TestMongo_CompressorIsNegotiated(t *testing.T) {
 
 func TestMongo_WriteConcerns(t *testing.T) {
 	var h heard
-	m := startMongo(t, lab.MongoOptions{SetName: "rs0", ServerDelay: h.delay})
+	m := startMongo(t, mongod.Options{SetName: "rs0", ServerDelay: h.delay})
 	db := dial(t, m.URI(m.Addr())).Database("shop")
 	yes := true
 	var labels []string
@@ -369,7 +372,7 @@ func TestMongo_WriteConcerns(t *testing.T) {
 
 func TestMongo_ServerDelayIsTaken(t *testing.T) {
 	const think = 30 * time.Millisecond
-	m := startMongo(t, lab.MongoOptions{ServerDelay: func(c lab.MongoCommand) time.Duration {
+	m := startMongo(t, mongod.Options{ServerDelay: func(c mongod.Command) time.Duration {
 		if c.Name == "insert" {
 			return think
 		}

@@ -1,0 +1,137 @@
+package mongod
+
+import (
+	"strconv"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// concern is what a write waits for (src/mongo/db/write_concern.cpp).
+type concern struct {
+	majority   bool
+	members    int // w: N; 1 if majority
+	journal    bool
+	timeout    time.Duration // 0: for ever
+	provenance string
+}
+
+// maxNodes is the largest w that a server takes.
+const maxNodes = 50
+
+// concernOf reads a command's write concern. What it doesn't say is the set's
+// default: majority (since 5.0, with no arbiters). Members among themselves ask
+// for no more than w: 1.
+func (s *Server) concernOf(q *request) (concern, error) {
+	c := concern{members: 1, provenance: "clientSupplied"}
+	if s.set != nil && !q.connection.internal.Load() {
+		c.majority = true
+	}
+	doc := bson.Raw(q.WriteConcern.Raw)
+	w, wErr := doc.LookupErr("w")
+	if wErr != nil {
+		c.provenance = "implicitDefault"
+	} else if err := c.read(w); err != nil {
+		return c, err
+	}
+	if s.set == nil && c.members > 1 {
+		return c, badValue("cannot use 'w' > 1 when a host is not replicated")
+	}
+	fsync := truth(doc.Lookup("fsync"))
+	c.journal = truth(doc.Lookup("j"))
+	if fsync && c.journal {
+		return c, failedToParse("fsync and j options cannot be used together")
+	}
+	c.journal = c.journal || fsync
+	if c.timeout = q.WriteConcern.WTimeout; c.timeout < 0 {
+		c.timeout = 0
+	}
+	return c, nil
+}
+
+func (c *concern) read(w bson.RawValue) error {
+	c.majority = false
+	if n, ok := w.AsInt64OK(); ok {
+		if n < 0 || n > maxNodes {
+			return failedToParse("w has to be a non-negative number and not greater than %d; found: %d", maxNodes, n)
+		}
+		c.members = int(n)
+		return nil
+	}
+	name, ok := w.StringValueOK()
+	switch {
+	case !ok:
+		return notImplemented("a write concern by tags")
+	case name != "majority":
+		return &commandError{code: 79, name: "UnknownReplWriteConcern", message: "No write concern mode named '" + name + "' found in replica set configuration"}
+	}
+	c.majority = true
+	return nil
+}
+
+// document is the concern as errInfo shows it.
+func (c concern) document() bson.D {
+	d := bson.D{{Key: "w", Value: int32(c.members)}}
+	if c.majority {
+		d[0].Value = "majority"
+	}
+	if c.journal {
+		d = append(d, bson.E{Key: "j", Value: true})
+	}
+	return append(d, bson.E{Key: "wtimeout", Value: int32(c.timeout.Milliseconds())}, bson.E{Key: "provenance", Value: c.provenance})
+}
+
+// await waits until an optime has the concern. What it returns, if anything, is
+// the reply's writeConcernError: the write stays done.
+func (s *Server) await(q *request, last OpTime, c concern) bson.D {
+	alone := !c.majority && c.members <= 1
+	if q.NoReply || c.members == 0 || alone && !c.journal {
+		return nil
+	}
+	if c.majority || c.journal {
+		s.journal.flushSoon()
+	}
+	defer s.counters.waited(time.Now())
+	w, problem := s.waitFor(last, c)
+	if w == nil {
+		return problem
+	}
+	var expired <-chan time.Time
+	if c.timeout > 0 && !alone {
+		t := time.NewTimer(c.timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	select {
+	case <-w.done:
+		return w.problem
+	case <-expired:
+		s.counters.wtimeouts.Add(1)
+	case <-s.ctx.Done():
+	}
+	if s.giveUp(w) {
+		return w.problem
+	}
+	return wcError(64, "WriteConcernFailed", "waiting for replication timed out",
+		bson.D{{Key: "wtimeout", Value: true}, {Key: "writeConcern", Value: c.document()}})
+}
+
+func wcError(code int32, name, message string, info bson.D) bson.D {
+	d := bson.D{{Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: message}}
+	if info != nil {
+		d = append(d, bson.E{Key: "errInfo", Value: info})
+	}
+	return d
+}
+
+// label is the concern in a word or two: "majority", "3", "1 j".
+func (c concern) label() string {
+	s := "majority"
+	if !c.majority {
+		s = strconv.Itoa(c.members)
+	}
+	if c.journal {
+		s += " j"
+	}
+	return s
+}
