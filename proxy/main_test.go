@@ -64,7 +64,7 @@ func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(
 
 // server listens on loopback and serves each connection with f, until the test
 // ends.
-func server(t *testing.T, network, addr string, f func(net.Conn)) string {
+func server(t testing.TB, network, addr string, f func(net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen(network, addr)
 	if err != nil {
@@ -106,7 +106,7 @@ var Serve = server
 func echo(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) }
 
 // start runs a proxy with one link, which ends with the test.
-func start(t *testing.T, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link) {
+func start(t testing.TB, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link) {
 	t.Helper()
 	if lc.Listen == "" {
 		lc.Listen = "127.0.0.1:0"
@@ -141,7 +141,7 @@ func eachDriver(t *testing.T, f func(*testing.T, driverName)) {
 }
 
 // start runs a proxy with one link on the driver.
-func (on driverName) start(t *testing.T, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link) {
+func (on driverName) start(t testing.TB, lc LinkConfig, change ...func(*Config)) (*Proxy, *Link) {
 	t.Helper()
 	return start(t, lc, append(change, func(c *Config) { c.Driver = string(on) })...)
 }
@@ -160,7 +160,7 @@ func driven(p *Proxy) (n int) {
 	return n
 }
 
-func dialLink(t *testing.T, l *Link) net.Conn {
+func dialLink(t testing.TB, l *Link) net.Conn {
 	t.Helper()
 	c, err := net.Dial(l.Addr().Network(), l.Addr().String())
 	if err != nil {

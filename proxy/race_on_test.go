@@ -1,0 +1,6 @@
+//go:build race
+
+package proxy
+
+// raceDetector: it makes sync.Pool forget at random.
+const raceDetector = true
