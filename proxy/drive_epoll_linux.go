@@ -92,10 +92,11 @@ func (d *epollDriver) broken() bool { return d.lanes[wire.ToClient].broken.Load(
 func (d *epollDriver) add() {
 	d.phase = phaseDriving
 	for i := range d.lanes {
-		ln := &d.lanes[i]
-		d.loop.put(ln.fd, d)
-		ln.readable = len(ln.prefix) > 0
-		if err := d.loop.watch(ln.fd, changes); err != nil {
+		d.loop.put(d.lanes[i].fd, d)
+	}
+	d.lanes[wire.ToServer].readable = len(d.lanes[wire.ToServer].prefix) > 0
+	for i := range d.lanes {
+		if err := d.loop.watch(d.lanes[i].fd, changes); err != nil {
 			d.link.proxy.log.Warn("connection ended", "link", d.link.Name(), "error", err)
 			d.phase = phaseOver
 			d.tear()
