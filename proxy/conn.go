@@ -21,9 +21,7 @@ import (
 // sockets for good.
 type conn struct {
 	link    *Link
-	route   *route          // the link's, when the connection began
-	ctx     context.Context // ends when the connection is torn down
-	cancel  context.CancelFunc
+	route   *route // the link's, when the connection began
 	ordinal uint64
 	draws   [2]*inject.Source
 
@@ -35,9 +33,11 @@ type conn struct {
 	from, to net.Addr // the client's address, and the one that it dialled
 	accepted wire.Stamp
 
-	// over is closed when the driver is to stop.
-	over     chan struct{}
-	overOnce sync.Once
+	// ctx is what establish waits under, and cancel, guarded by mu, ends that.
+	// Both are gone once there is a driver: an idle connection shall be small.
+	ctx    context.Context
+	cancel context.CancelFunc
+	torn   atomic.Bool // whatever waits is to be cut short
 
 	// mu is the pump's and is never held across I/O. The pump and the driver are
 	// set once, when the upstream is there; before that they are nil.
@@ -61,7 +61,7 @@ type conn struct {
 func (l *Link) serve(nc net.Conn) {
 	p := l.proxy
 	accepted := p.clock.now()
-	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), over: make(chan struct{}), accepted: accepted}
+	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), accepted: accepted}
 	c.from, c.to = nc.RemoteAddr(), nc.LocalAddr()
 	c.source.Store(c.route.base)
 	c.basis = c.route.basis()
@@ -77,6 +77,7 @@ func (l *Link) serve(nc net.Conn) {
 	e, err := c.establish(nc, accepted)
 	if err != nil {
 		c.refuse(nc, err)
+		c.cancel()
 		c.end()
 		return
 	}
@@ -85,7 +86,6 @@ func (l *Link) serve(nc net.Conn) {
 
 // end takes the connection off the books.
 func (c *conn) end() {
-	c.cancel()
 	c.link.proxy.remove(c)
 	c.link.proxy.running.Done()
 }
@@ -94,7 +94,7 @@ func (c *conn) end() {
 // server would see a reset, so it sees one here.
 func (c *conn) refuse(nc net.Conn, err error) {
 	(&socket{Conn: nc}).reset()
-	if c.ctx.Err() != nil {
+	if c.torn.Load() {
 		return // our own doing
 	}
 	var dial *dialError
@@ -138,6 +138,7 @@ func (c *conn) begin(e *established) {
 	d, start := c.newDriver(e)
 	c.mu.Lock()
 	c.pump, c.driver, c.info = pc, d, info
+	c.ctx, c.cancel = nil, nil
 	c.pump.SetRules(c.link.rules.Load(), p.clock.now())
 	stopped := c.stopped
 	c.mu.Unlock()
@@ -219,21 +220,24 @@ func (c *conn) quiet() bool {
 
 // stop makes the driver end, wherever it waits, and finish the connection.
 func (c *conn) stop() {
-	c.overOnce.Do(func() {
-		close(c.over)
-		c.mu.Lock()
-		c.stopped = true
-		d := c.driver
-		c.mu.Unlock()
-		if d != nil {
-			d.halt()
-		}
-	})
+	c.mu.Lock()
+	first, d := !c.stopped, c.driver
+	c.stopped = true
+	c.mu.Unlock()
+	if first && d != nil {
+		d.halt()
+	}
 }
 
 // tear ends the connection at once, whatever waits.
 func (c *conn) tear() {
-	c.cancel()
+	c.torn.Store(true)
+	c.mu.Lock()
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
 	c.stop()
 }
 
@@ -251,7 +255,7 @@ func (c *conn) leave() leave {
 	switch {
 	case c.aborted.Load():
 		return leaveReset
-	case c.ctx.Err() == nil:
+	case !c.torn.Load():
 		return leaveDrained
 	case c.quiet():
 		return leaveClosed

@@ -16,6 +16,7 @@ type netDriver struct {
 	*conn
 	client, server *socket
 	running        sync.WaitGroup // its goroutines
+	over           chan struct{}  // closed when they are to end
 	ways           [2]*way
 }
 
@@ -32,7 +33,7 @@ type way struct {
 
 // overNet is a driver for any connection, and what starts it.
 func (c *conn) overNet(e *established) (d *netDriver, start func()) {
-	d = &netDriver{conn: c, client: newSocket(e.client, e.prefix), server: newSocket(e.server, nil)}
+	d = &netDriver{conn: c, client: newSocket(e.client, e.prefix), server: newSocket(e.server, nil), over: make(chan struct{})}
 	d.running.Add(2)
 	d.ways = [2]*way{
 		wire.ToServer: {netDriver: d, dir: wire.ToServer, src: d.client, dst: d.server},
@@ -64,6 +65,7 @@ func signal(c chan struct{}) {
 
 // halt ends all waiting on the sockets.
 func (d *netDriver) halt() {
+	close(d.over)
 	past := time.Unix(1, 0)
 	_ = d.client.SetDeadline(past)
 	_ = d.server.SetDeadline(past)

@@ -206,7 +206,7 @@ func (c *conn) answer(e *established, reply byte) error {
 	there = max(there, e.notBefore[wire.ToServer])
 	back := there.Add(set.Delay[wire.ToClient].Draw(c.draws[wire.ToClient]))
 	if back > clock.now() {
-		c.link.proxy.alarm.wait(back, nil, c.over)
+		c.link.proxy.alarm.wait(back, nil, c.ctx.Done())
 	}
 	e.prefix, e.notBefore = nil, [2]wire.Stamp{} // the cost of connecting is paid
 	_, err := e.client.Write([]byte{reply})

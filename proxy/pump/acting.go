@@ -11,7 +11,7 @@ import (
 // acting is what rules do to all bytes of a direction.
 type acting struct {
 	on [inject.NumEffects]*inject.Bound
-	by [inject.NumEffects]wire.Fault
+	by *[inject.NumEffects]wire.Fault // nil until one acts: few connections need it
 
 	changed bool // due times are
 	bounded bool // not all bytes pass
@@ -30,6 +30,9 @@ func (c *Conn) act(b *inject.Bound, ordinal uint64, now wire.Stamp) {
 		p := &c.dirs[d]
 		if !b.When.Direction.Include(wire.Direction(d)) || p.on[b.Effect] != nil {
 			continue
+		}
+		if p.by == nil {
+			p.by = new([inject.NumEffects]wire.Fault)
 		}
 		p.on[b.Effect], p.by[b.Effect] = b, fault(b, ordinal)
 		switch b.Effect {
