@@ -49,7 +49,7 @@ func parseRunFile(c *cli.Context) (runOptions, error) {
 			o.admin = ""
 		}
 	}
-	o.links, o.file = f.ProxyLinks(), &runFile{path: path, begun: f}
+	o.links, o.rules, o.file = f.ProxyLinks(), f.Rules, &runFile{path: path, begun: f}
 	return o, r.err()
 }
 

@@ -30,6 +30,7 @@ func (s *service) reload() {
 	}
 	changed := s.setDelays(f)
 	s.setStandbys(f)
+	s.setRules(f)
 	pending := s.needRestart(f)
 	for _, what := range pending {
 		s.log.Warn("reload: this waits for a restart", "change", what)
@@ -41,6 +42,14 @@ func (s *service) reload() {
 func (s *service) setStandbys(f *config.File) {
 	for server, names := range f.Standbys {
 		s.tracer.SetRule(server, names)
+	}
+}
+
+// setRules puts the file's rules in force. Those that haven't changed keep what
+// was counted of them.
+func (s *service) setRules(f *config.File) {
+	if err := s.proxy.Load().SetRules(f.Rules); err != nil {
+		s.log.Error("reload: the rules stay as they are", "error", err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 // runOptions are run's flags, checked.
 type runOptions struct {
 	links    []proxy.LinkConfig
+	rules    []inject.Rule
 	file     *runFile // nil: flags only
 	seed     uint64
 	auto     bool // --tls auto

@@ -122,7 +122,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	// The proxy's own context is not ctx: its end would be a stop without
 	// patience.
 	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
-		Links: s.options.links, Tracer: s.tracer, Reads: s.wantsReads(),
+		Links: s.options.links, Rules: s.options.rules, Tracer: s.tracer, Reads: s.wantsReads(),
 		Text: s.options.text, Seed: s.options.seed, Driver: s.options.driver, Log: s.log,
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
 )
@@ -37,6 +38,8 @@ type File struct {
 	Links []Link
 	// Seed of the jitter's draws; nil: the file doesn't say.
 	Seed *uint64
+	// Rules in the order of the file.
+	Rules []inject.Rule
 	// Admin is where the admin server listens, or "off"; empty: the file doesn't
 	// say.
 	Admin string
@@ -147,6 +150,11 @@ func (r *reader) file(root *node, f *File) {
 	}
 	drafts := r.links(links, t)
 	r.checkDrafts(drafts, f.Admin, admin)
+	if n := o.get("rules"); n != nil {
+		var at []*node
+		f.Rules, at = r.rules(n)
+		r.checkRules(f.Rules, at, drafts)
+	}
 	for _, d := range drafts {
 		f.Links = append(f.Links, d.Link)
 	}

@@ -27,8 +27,8 @@ const (
 
 var fileKeys = keySet{
 	what:  "the file",
-	known: []string{"admin", "seed", "network", "clusters", "links"},
-	later: map[string]string{"rules": "delays are all that a file can ask for", "sources": noSources},
+	known: []string{"admin", "seed", "network", "clusters", "links", "rules"},
+	later: map[string]string{"sources": noSources},
 }
 
 var pairKeys = keySet{

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wirewait/wirewait/inject"
 )
 
 // schema is as much of JSON Schema as these tests look at.
@@ -53,7 +55,7 @@ func TestSchema_HasTheParsersKeys(t *testing.T) {
 	}
 	for where, words := range map[[2]string][]string{
 		{"link", "protocol"}: protocolWords, {"cluster", "protocol"}: clusterWords,
-		{"pair", "distribution"}: distributionWords, {"tls", "client"}: clientTLSWords, {"tls", "server"}: serverTLSWords,
+		{"pair", "distribution"}: distributionWords, {"when", "direction"}: directionWords, {"rule", "effect"}: inject.EffectNames(), {"tls", "client"}: clientTLSWords, {"tls", "server"}: serverTLSWords,
 	} {
 		if got := objects[where[0]].Properties[where[1]].Enum; !slices.Equal(got, words) {
 			t.Errorf("%v: the schema has %v, and the parser knows %v", where, got, words)
@@ -66,16 +68,17 @@ func keySets() map[string]keySet {
 	return map[string]keySet{
 		"": fileKeys, "pair": pairKeys, "loss": lossKeys, "cluster": clusterKeys, "member": memberKeys, "link": linkKeys,
 		"delay": delayKeys, "mesh": meshKeys, "tls": tlsKeys,
+		"rule": ruleKeys, "when": whenKeys, "concern": concernKeys, "with": withKeys, "limit": limitKeys,
 	}
 }
 
 // TestDocs_NameEveryKey: those that are read, and those that are not yet.
 func TestDocs_NameEveryKey(t *testing.T) {
-	doc := string(document(t, "configuration.md"))
+	doc := string(document(t, "configuration.md")) + string(document(t, "rules.md"))
 	for _, keys := range keySets() {
 		for _, k := range slices.Concat(keys.known, slices.Collect(maps.Keys(keys.later))) {
 			if !strings.Contains(doc, "`"+k+"`") {
-				t.Errorf("docs/configuration.md doesn't name %s of %s", k, keys.what)
+				t.Errorf("neither docs/configuration.md nor docs/rules.md names %s of %s", k, keys.what)
 			}
 		}
 	}
@@ -84,7 +87,7 @@ func TestDocs_NameEveryKey(t *testing.T) {
 // TestDocs_FilesAreGood: what the page shows as a whole file is one.
 func TestDocs_FilesAreGood(t *testing.T) {
 	files := 0
-	for i, block := range strings.Split(string(document(t, "configuration.md")), "```") {
+	for i, block := range strings.Split(string(document(t, "configuration.md"))+string(document(t, "rules.md")), "```") {
 		text, ok := strings.CutPrefix(block, "yaml\n")
 		if i%2 == 0 || !ok {
 			continue
@@ -94,7 +97,7 @@ func TestDocs_FilesAreGood(t *testing.T) {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}
-	if files < 2 {
+	if files < 3 {
 		t.Errorf("only %d files were found", files)
 	}
 }
