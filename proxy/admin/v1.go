@@ -53,7 +53,17 @@ type Refusal struct {
 // routes adds /v1 to mux, each route behind the token.
 func (c *Control) routes(mux *http.ServeMux, token string) {
 	c.started = time.Now()
-	for pattern, answer := range map[string]func(*proxy.Proxy, *http.Request) (any, error){
+	for pattern, answer := range c.handlers() {
+		mux.Handle(pattern, authorize(token, c.answer(answer)))
+	}
+}
+
+// handler returns what to encode, or an error: an apiError, or 400.
+type handler func(*proxy.Proxy, *http.Request) (any, error)
+
+// handlers are all routes; docs/openapi.yaml has the same (a test compares them).
+func (c *Control) handlers() map[string]handler {
+	return map[string]handler{
 		"GET /v1/health": c.health,
 		"GET /v1/config": c.settings,
 
@@ -72,13 +82,11 @@ func (c *Control) routes(mux *http.ServeMux, token string) {
 		"GET /v1/scenario":    c.scenario,
 		"PUT /v1/scenario":    c.startScenario,
 		"DELETE /v1/scenario": c.stopScenario,
-	} {
-		mux.Handle(pattern, authorize(token, c.answer(answer)))
 	}
 }
 
-// answer makes a handler of a function that returns what to encode.
-func (c *Control) answer(f func(*proxy.Proxy, *http.Request) (any, error)) http.Handler {
+// answer serves a handler.
+func (c *Control) answer(f handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := c.Proxy()
 		if p == nil {
