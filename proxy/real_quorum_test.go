@@ -40,14 +40,20 @@ type judged struct {
 	released, replyIn          wire.Stamp
 	xid                        uint32
 	acknowledged, behind       int
+	unreplicated               bool
+	gap                        time.Duration // between the first two acknowledgements
 	pid                        int32
 	ordinal                    uint64
 }
 
 // Consume implements trace.Consumer.
 func (r *quorumRig) Consume(f *trace.Finished) {
-	if !f.Write || f.Conn.From != "app" {
+	if !f.Write || f.Deferred() || f.Conn.From != "app" {
 		return
+	}
+	var gap time.Duration
+	if a := f.Replication.Acknowledged; len(a) > 1 {
+		gap = a[1].Acknowledged.Sub(a[0].Acknowledged)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +62,7 @@ func (r *quorumRig) Consume(f *trace.Finished) {
 		replication: f.Waits.Replication, server: f.Waits.Server, total: f.Waits.Total,
 		released: f.Replication.Released, replyIn: f.Sides[wire.ToClient].LastIn, xid: f.Replication.XID,
 		acknowledged: len(f.Replication.Acknowledged), behind: len(f.Replication.Behind),
-		pid: f.Peer.BackendPID, ordinal: f.Ordinal,
+		pid: f.Peer.BackendPID, ordinal: f.Ordinal, gap: gap, unreplicated: f.Unreplicated(),
 	})
 }
 
@@ -153,32 +159,39 @@ type made struct {
 	order int
 }
 
-// write has each of some sessions insert rows, through the application's link.
+// write has each of some sessions insert rows, through the application's link:
+// every second one in blocks, every fourth by simple Query.
 func (r *quorumRig) write(t *testing.T, sessions, each int, level string) (all []made) {
 	t.Helper()
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	errs := make(chan error, sessions)
-	session := func() error {
-		conn, err := pgx.Connect(t.Context(), r.cluster.URL(r.addr("app"))+"&synchronous_commit="+level)
+	session := func(n int) error {
+		config, err := pgx.ParseConfig(r.cluster.URL(r.addr("app")) + "&synchronous_commit=" + level)
+		if err != nil {
+			return err
+		}
+		if n%4 == 3 {
+			config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+		}
+		conn, err := pgx.ConnectConfig(t.Context(), config)
 		if err != nil {
 			return err
 		}
 		defer conn.Close(context.Background())
 		for i := range each {
-			var xid uint64
-			row := conn.QueryRow(t.Context(), "insert into t values ($1) returning pg_current_xact_id()::text::bigint", i)
-			if err := row.Scan(&xid); err != nil {
+			xid, err := transact(t.Context(), conn, n%2 == 1)
+			if err != nil {
 				return err
 			}
 			mu.Lock()
-			all = append(all, made{int32(conn.PgConn().PID()), uint32(xid), i})
+			all = append(all, made{int32(conn.PgConn().PID()), xid, i})
 			mu.Unlock()
 		}
 		return nil
 	}
-	for range sessions {
-		wait.Go(func() { errs <- session() })
+	for n := range sessions {
+		wait.Go(func() { errs <- session(n) })
 	}
 	wait.Wait()
 	close(errs)
@@ -188,6 +201,20 @@ func (r *quorumRig) write(t *testing.T, sessions, each int, level string) (all [
 		}
 	}
 	return all
+}
+
+// transact is one transaction, explicit or not. It returns its number.
+func transact(ctx context.Context, conn *pgx.Conn, block bool) (xid uint32, err error) {
+	const statement = "insert into t values ($1) returning pg_current_xact_id()::text::bigint"
+	var id uint64
+	if !block {
+		err = conn.QueryRow(ctx, statement, 1).Scan(&id)
+		return uint32(id), err
+	}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, statement, 2).Scan(&id)
+	})
+	return uint32(id), err
 }
 
 func (r *quorumRig) createTable(t *testing.T) {

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -210,5 +212,114 @@ func TestRealQuorum_TheOtherStandbyTakesOver(t *testing.T) {
 		if err := r.cluster.WaitStreaming(t.Context(), "s1", "s2"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Standbys that are equally far, over links whose delay varies: either may be
+// first, for each commit anew. A wrong one is worse than none.
+func TestRealQuorum_EquallyFarStandbys(t *testing.T) {
+	r := newQuorumRig(t, "")
+	r.createTable(t)
+	for _, s := range []string{"s1", "s2"} {
+		r.proxy.Link(s).SetDelay(inject.Symmetric(10*time.Millisecond, 2*time.Millisecond))
+	}
+	wrong, unknown, all := 0, 0, 0
+	for _, names := range []string{"ANY 1 (s1, s2)", "ANY 2 (s1, s2)"} {
+		r.setNames(t, names)
+		for _, sessions := range []int{1, 4, 32} {
+			each := 160 / sessions
+			for _, v := range r.compare(t, r.write(t, sessions, each, "on"), r.take(t, sessions*each)) {
+				all++
+				switch {
+				case v.by == "":
+					unknown++
+				case v.by != v.truth && v.by != v.last:
+					wrong++
+					t.Logf("%s, %d sessions: by %s, %s, in truth %s; acknowledged %v apart, reply %v after",
+						names, sessions, v.by, v.basis, v.truth, v.gap, v.replyIn.Sub(v.released))
+				}
+			}
+		}
+	}
+	t.Logf("%d writes, %d wrong, %d unknown", all, wrong, unknown)
+	if wrong*100 > all || unknown == all {
+		t.Errorf("of %d writes %d wrong, %d unknown", all, wrong, unknown)
+	}
+}
+
+// A wait that is cancelled, or whose session is ended, leaves the commit on the
+// primary, and the span says that it isn't known to be anywhere else.
+func TestRealQuorum_InterruptedWaits(t *testing.T) {
+	r := newQuorumRig(t, "")
+	r.createTable(t)
+	r.setNames(t, "ANY 1 (s1, s2)")
+	for _, s := range r.cluster.Standbys {
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, err := pgx.Connect(t.Context(), r.cluster.URL(r.cluster.Primary.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.Background())
+	for _, end := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
+		conn, err := pgx.Connect(t.Context(), r.cluster.URL(r.addr("app")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := conn.Exec(context.Background(), "insert into t values (1)", pgx.QueryExecModeSimpleProtocol)
+			failed <- err
+		}()
+		for n := 0; n == 0; {
+			err := admin.QueryRow(t.Context(), "select count("+end+"(pid)) from pg_stat_activity where wait_event = 'SyncRep'").Scan(&n)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-failed; (err == nil) != (end == "pg_cancel_backend") {
+			t.Errorf("%s: the client was told %v", end, err)
+		}
+		conn.Close(context.Background())
+		j := r.take(t, 1)[0]
+		if !j.unreplicated || j.by != "" {
+			t.Errorf("%s: %+v, want that it's not known to be replicated", end, j)
+		}
+		if end == "pg_cancel_backend" && j.basis != trace.BasisInterrupted {
+			t.Errorf("%s: basis %s", end, j.basis)
+		}
+	}
+}
+
+// Links that are cut in the middle: clients see nothing of it but that commits
+// wait, as they would for a standby that is gone, and no wrong member is named.
+func TestRealQuorum_LinksThatDie(t *testing.T) {
+	r := newQuorumRig(t, "")
+	r.createTable(t)
+	r.setNames(t, "ANY 1 (s1, s2)")
+	r.write(t, 1, 3, "on")
+	r.take(t, 3)
+	standby := r.cluster.Standby("s1")
+	done := make(chan []made)
+	go func() { done <- r.write(t, 4, 20, "on") }()
+	for range 3 { // its connection comes back each time
+		if err := standby.Kill(); err != nil {
+			t.Error(err)
+		}
+		if err := standby.Start(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	all := <-done
+	wrong := 0
+	for _, v := range r.compare(t, all, r.take(t, len(all))) {
+		if v.by != "" && v.by != v.truth && v.by != v.last {
+			wrong++
+		}
+	}
+	if len(all) != 80 || wrong > 0 {
+		t.Errorf("%d of 80 writes, %d attributed to the wrong standby", len(all), wrong)
 	}
 }

@@ -18,6 +18,9 @@ const (
 	// BasisThenPrimary: the member satisfied the rule, but the reply came more than
 	// a millisecond later: the server's own disk may have been last.
 	BasisThenPrimary = "position_then_primary"
+	// BasisTie: two acknowledgements, either of which may have been the one, came so
+	// close together that the order in which the server took them in can't be told.
+	BasisTie = "tie"
 	// BasisNotWaited: the level asks for no other member, or none is listed.
 	BasisNotWaited = "not_waited"
 	// BasisNoCommit: no commit is in the log that could be this one: nothing was

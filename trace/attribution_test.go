@@ -281,3 +281,42 @@ func TestSummary_CountsWhoReleasedAndHowThatIsKnown(t *testing.T) {
 		t.Errorf("%d names, %d others", len(many), many[Other])
 	}
 }
+
+// Acknowledgements that come too close together to be told apart name nobody,
+// and the wait is known all the same.
+func TestJudge_TiesNameNobody(t *testing.T) {
+	judge := func(names string, s2 int, replyIn int) *Finished {
+		k := twoStandbys(commitOf(7, 100))
+		k.g.members[1].reached[wire.Durable] = history{}
+		k.g.members[1].reached[wire.Durable].add(ms64(s2), wire.LSN(100))
+		var a attribution
+		a.servers = map[string]*replicas{"pg.p": &k.g}
+		a.setRule("pg.p", rule(t, names))
+		f := written("on", replyIn)
+		a.judge(f)
+		return f
+	}
+	for _, tt := range []struct {
+		names       string
+		s2, replyIn int // s1 acknowledged at 41
+		by, basis   string
+	}{
+		{"ANY 1 (s1, s2)", 42, 42, "", BasisTie},
+		{"ANY 1 (s1, s2)", 43, 41, "", BasisTie},
+		{"ANY 1 (s1, s2)", 44, 41, "s1", BasisUnanimous},
+		{"ANY 2 (s1, s2)", 42, 42, "", BasisTie},
+		{"ANY 2 (s1, s2)", 44, 44, "s2", BasisUnanimous},
+		{"ANY 2 (s1, s2)", 46, 52, "", BasisTie}, // the primary took 6 ms to reply
+		{"ANY 1 (s1, s2)", 60, 59, "s1", BasisThenPrimary},
+		{"FIRST 1 (s1, s2)", 42, 42, "s1", BasisUnanimous}, // s2 doesn't count
+		{"FIRST 2 (s1, s2)", 42, 42, "", BasisTie},
+	} {
+		f := judge(tt.names, tt.s2, tt.replyIn)
+		if r := &f.Replication; r.ReleasedBy != tt.by || r.Basis != tt.basis {
+			t.Errorf("%s, s2 at %d, reply at %d: by %q, %s; want %q, %s", tt.names, tt.s2, tt.replyIn, r.ReleasedBy, r.Basis, tt.by, tt.basis)
+		}
+		if f.Waits.Replication < 25*time.Millisecond {
+			t.Errorf("%s: replication took %v", tt.names, f.Waits.Replication)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wirewait/wirewait/wire"
 )
@@ -23,10 +24,12 @@ const (
 )
 
 // release is the moment from which a rule was satisfied: by is the member whose
-// acknowledgement did it, nil: it never was, as far as is known.
+// acknowledgement did it, nil: it never was, as far as is known. counted are
+// those that counted then.
 type release struct {
-	at wire.Stamp
-	by *member
+	at      wire.Stamp
+	by      *member
+	counted []*member
 }
 
 // step is a moment at which a rule may have become satisfied.
@@ -61,8 +64,11 @@ func (g *replicas) released(rule Rule, p wire.Position, level wire.Level) releas
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return int(a.at - b.at) })
 	for _, s := range steps {
-		if s.m.there(s.at) && g.satisfied(rule, p, level, s) {
-			return release{at: s.at, by: s.m}
+		if !s.m.there(s.at) {
+			continue
+		}
+		if counted := g.satisfied(rule, p, level, s); counted != nil {
+			return release{s.at, s.m, counted}
 		}
 	}
 	return release{}
@@ -78,8 +84,9 @@ func (g *replicas) afterwards(steps []step, after wire.Stamp) []step {
 	return steps
 }
 
-// satisfied reports whether the rule is when a member says something.
-func (g *replicas) satisfied(rule Rule, p wire.Position, level wire.Level, s step) bool {
+// satisfied returns the members that count, if the rule is satisfied when one of
+// them says something; else nil.
+func (g *replicas) satisfied(rule Rule, p wire.Position, level wire.Level, s step) (counted []*member) {
 	var there []string
 	var members []*member
 	for _, m := range g.members {
@@ -89,14 +96,31 @@ func (g *replicas) satisfied(rule Rule, p wire.Position, level wire.Level, s ste
 	}
 	chosen, take := rule.Choose(there, nil)
 	if take <= 0 || len(chosen) < take {
-		return false
+		return nil
 	}
-	have, speaks := 0, false
+	have := 0
 	for _, i := range chosen {
-		speaks = speaks || members[i] == s.m
+		counted = append(counted, members[i])
 		if at, ok := members[i].reached[level].reached(p); ok && at <= s.at {
 			have++
 		}
 	}
-	return speaks && have >= take
+	if have < take || !slices.Contains(counted, s.m) {
+		return nil
+	}
+	return counted
+}
+
+// rival is another member that may have been the one, had the server taken in
+// its acknowledgement and that of r.by in the other order: it came within d of
+// it. Under ANY each that counts may; under FIRST only those do that are waited
+// for. Nil: there is none.
+func (r release) rival(p wire.Position, level wire.Level, d time.Duration) *member {
+	for _, m := range r.counted {
+		at, ok := m.reached[level].reached(p)
+		if ok && m.name != r.by.name && max(at-r.at, r.at-at) <= wire.Stamp(d) {
+			return m
+		}
+	}
+	return nil
 }
