@@ -69,6 +69,7 @@ func (p *Proxy) Counters() trace.Counters {
 		l.rare.addTo(n)
 		s.Add(n)
 	}
+	s.Rules = p.ruleCounters()
 	if at := p.Scenario(); at.Step != "" {
 		s.Marker = &trace.Marker{Scenario: at.Name, Step: at.Step}
 	}

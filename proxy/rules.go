@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -179,6 +180,19 @@ func (p *Proxy) Rules() []RuleStatus {
 		}
 	}
 	return list
+}
+
+// ruleCounters is what metrics say of the rules.
+func (p *Proxy) ruleCounters() (all []trace.RuleCounters) {
+	for _, r := range p.Rules() {
+		for _, l := range r.Links {
+			all = append(all, trace.RuleCounters{
+				Rule: r.Name, Effect: r.Effect.String(), Link: l.Link,
+				Matches: l.Matches, Hits: l.Hits, NotApplicable: l.NotApplicable,
+			})
+		}
+	}
+	return all
 }
 
 func (n *ruleCount) status(link string) LinkRule {

@@ -29,6 +29,17 @@ type Counters struct {
 	Marker *Marker
 	// Links are the same by link; the fields above are their sums.
 	Links []LinkCounters
+	// Rules are what rules did, by rule and link.
+	Rules []RuleCounters
+}
+
+// RuleCounters are what one rule did on one link.
+type RuleCounters struct {
+	Rule, Effect, Link string
+	// Matches counts what it matched and could apply to, Hits those for which it
+	// fired, NotApplicable matches that it could not apply to, by reason.
+	Matches, Hits uint64
+	NotApplicable map[string]uint64
 }
 
 // LinkCounters are what one link counted.

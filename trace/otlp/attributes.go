@@ -3,6 +3,7 @@ package otlp
 import (
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -36,13 +37,17 @@ const (
 	keyBackendPID  = attribute.Key("postgresql.backend_pid")
 	keyApplication = attribute.Key("postgresql.application_name")
 
-	keyLink            = attribute.Key("wirewait.link")
-	keyFrom            = attribute.Key("wirewait.from")
-	keyFromBasis       = attribute.Key("wirewait.from.basis")
-	keyTo              = attribute.Key("wirewait.to")
-	keyUpstreamPort    = attribute.Key("wirewait.upstream_port")
-	keyScenario        = attribute.Key("wirewait.scenario")
-	keyScenarioStep    = attribute.Key("wirewait.scenario.step")
+	keyLink         = attribute.Key("wirewait.link")
+	keyFrom         = attribute.Key("wirewait.from")
+	keyFromBasis    = attribute.Key("wirewait.from.basis")
+	keyTo           = attribute.Key("wirewait.to")
+	keyUpstreamPort = attribute.Key("wirewait.upstream_port")
+	keyScenario     = attribute.Key("wirewait.scenario")
+	keyScenarioStep = attribute.Key("wirewait.scenario.step")
+	// Of the rules that did something to the write, in their order.
+	keyRule            = attribute.Key("wirewait.rule")
+	keyRuleEffect      = attribute.Key("wirewait.rule.effect")
+	keyRuleDraw        = attribute.Key("wirewait.rule.draw")
 	keyBasis           = attribute.Key("wirewait.write.basis")
 	keyShared          = attribute.Key("wirewait.commit.shared")
 	keyUnacknowledged  = attribute.Key("wirewait.unacknowledged")
@@ -121,6 +126,7 @@ func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue
 	if f.Marker != nil {
 		a = append(a, keyScenario.String(f.Marker.Scenario), keyScenarioStep.String(f.Marker.Step))
 	}
+	a = appendFaults(a, f)
 	a = appendOutcome(a, f)
 	switch f.Protocol {
 	case wire.MongoDB:
@@ -130,6 +136,20 @@ func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue
 	}
 	a = appendReplication(a, f)
 	return appendWaits(a, &f.Waits)
+}
+
+// appendFaults says what rules did. Several are separated by commas: Jaeger
+// searches by equality, and one is the usual case.
+func appendFaults(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
+	if len(f.Faults) == 0 {
+		return a
+	}
+	var rules, effects, draws []string
+	for _, x := range f.Faults {
+		rules, effects, draws = append(rules, x.Rule), append(effects, x.Effect), append(draws, x.Draw)
+	}
+	return append(a, keyRule.String(strings.Join(rules, ",")), keyRuleEffect.String(strings.Join(effects, ",")),
+		keyRuleDraw.String(strings.Join(draws, ",")))
 }
 
 func appendOutcome(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {

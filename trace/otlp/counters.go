@@ -58,12 +58,15 @@ func observeProxy(m metric.Meter, read func() trace.Counters) error {
 	o := &observe{meter: m}
 	dropped := o.counter("wirewait.exchanges.dropped", "{exchange}", "Exchanges that the tracer had no room for: not in any figure here.")
 	step := o.gauge("wirewait.scenario.step", "{step}", "1 while the step of the scenario is in force.")
-	links, ways := observeLinks(o), observeWays(o)
+	links, ways, rules := observeLinks(o), observeWays(o), observeRules(o)
 	return o.register(func(to metric.Observer) {
 		c := read()
 		to.ObserveInt64(dropped, int64(c.Dropped))
 		if m := c.Marker; m != nil {
 			to.ObserveInt64(step, 1, label(keyScenario.String(m.Scenario), keyScenarioStep.String(m.Step)))
+		}
+		for i := range c.Rules {
+			rules(to, &c.Rules[i])
 		}
 		for i := range c.Links {
 			l := &c.Links[i]
@@ -119,6 +122,21 @@ func observeWays(o *observe) func(metric.Observer, *trace.WayCounters, metric.Ob
 		to.ObserveInt64(held, int64(w.Held), of)
 		to.ObserveFloat64(planned, w.PlannedSeconds, of)
 		to.ObserveFloat64(achieved, w.AchievedSeconds, of)
+	}
+}
+
+// observeRules makes the instruments of what rules do.
+func observeRules(o *observe) func(metric.Observer, *trace.RuleCounters) {
+	matches := o.counter("wirewait.rule.matches", "{match}", "What a rule matched and could apply to.")
+	hits := o.counter("wirewait.rule.hits", "{match}", "Matches for which a rule fired.")
+	not := o.counter("wirewait.rule.not_applicable", "{match}", "Matches that a rule could not apply to.")
+	return func(to metric.Observer, r *trace.RuleCounters) {
+		of := []attribute.KeyValue{keyRule.String(r.Rule), keyRuleEffect.String(r.Effect), keyLink.String(r.Link)}
+		to.ObserveInt64(matches, int64(r.Matches), label(of...))
+		to.ObserveInt64(hits, int64(r.Hits), label(of...))
+		for reason, n := range r.NotApplicable {
+			to.ObserveInt64(not, int64(n), label(append(of[:3:3], keyReason.String(reason))...))
+		}
 	}
 }
 
