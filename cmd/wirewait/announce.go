@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -14,18 +15,18 @@ import (
 // admin server. They go where the log goes, so that standard output is left
 // to spans.
 func (s *service) announce(w io.Writer) {
-	for i, l := range s.proxy.Load().Links() {
-		config := s.options.links[i]
+	for _, l := range s.proxy.Load().Links() {
+		config := l.Config()
 		listen := l.Addr().String()
 		if l.Addr().Network() == "unix" {
 			listen = "unix:" + listen
 		}
 		head := "link"
-		if config.Name != "" {
+		if config.Name != config.Listen {
 			head = "link " + config.Name
 		}
 		fmt.Fprintf(w, "%s: %s -> %s, %s, %s, seed %d\n",
-			head, listen, l.Upstream(), describeProtocol(config.Protocol), describeDelay(l.Delay()), s.options.seed)
+			head, listen, l.Upstream(), describeProtocol(config.Protocol), describeRoute(config), s.options.seed)
 	}
 	if s.throwAway != nil {
 		fmt.Fprintf(w, "tls: clients trust %s (sslrootcert, tlsCAFile); it is removed at exit\n", s.throwAway.CAFile)
@@ -43,6 +44,21 @@ func describeProtocol(p wire.Protocol) string {
 		return "protocol detected"
 	}
 	return string(p)
+}
+
+// describeRoute is the delay of a link, and who has it if that's not everybody.
+func describeRoute(c proxy.LinkConfig) (words string) {
+	words = describeDelay(c.Delay)
+	if len(c.Sources) > 0 {
+		words += ", unless the source is known"
+	}
+	if len(c.ProxyProtocol.Accept) > 0 {
+		words += ", PROXY headers accepted"
+	}
+	if c.ProxyProtocol.Send {
+		words += ", PROXY headers sent"
+	}
+	return words
 }
 
 // describeDelay is "rtt 80ms (40ms ± 5ms each way)".

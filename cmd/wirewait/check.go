@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/wirewait/wirewait/proxy"
 )
 
 func checkCommand() *cli.Command {
@@ -26,9 +29,29 @@ func checkFile(c *cli.Context) error {
 	fmt.Fprintf(c.App.Writer, "%s: no problems; it opens %s:\n", path, count(len(f.Links), "link"))
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	for _, l := range f.Links {
-		fmt.Fprintf(w, "  %s\t%s -> %s\t%s\t%s\n", l.Name, l.Listen, l.Upstream, describeProtocol(l.Protocol), describeDelay(l.Delay))
+		fmt.Fprintf(w, "  %s\t%s -> %s\t%s\t%s\n", l.Name, l.Listen, l.Upstream, describeProtocol(l.Protocol), describeRoute(l.LinkConfig))
+		for _, s := range l.Sources {
+			fmt.Fprintf(w, "    from %s\t%s\t\t%s\n", s.Name, toldBy(s), describeDelay(s.Delay))
+		}
 	}
 	return w.Flush()
+}
+
+// toldBy says by what a connection is known to be a source's: nothing, perhaps.
+func toldBy(s proxy.Source) string {
+	var by []string
+	for _, p := range s.Addresses {
+		if p.IsSingleIP() {
+			by = append(by, p.Addr().String())
+		} else {
+			by = append(by, p.String())
+		}
+	}
+	by = append(by, s.Names...)
+	if len(by) == 0 {
+		return "told by nothing"
+	}
+	return "told by " + strings.Join(by, ", ")
 }
 
 func count(n int, what string) string {

@@ -12,9 +12,9 @@ import (
 // runFile is the configuration that wirewait runs with.
 type runFile struct {
 	path string
-	// begun is what the file said when wirewait started: all but delays stays
-	// so until it's started again.
-	begun *config.File
+	// begun is what the file said when wirewait started, and now what it said
+	// when it was last read without a problem.
+	begun, now *config.File
 }
 
 // besideFile are the flags that may stand beside a file. All others describe a
@@ -49,7 +49,7 @@ func parseRunFile(c *cli.Context) (runOptions, error) {
 			o.admin = ""
 		}
 	}
-	o.links, o.rules, o.file = f.ProxyLinks(), f.Rules, &runFile{path: path, begun: f}
+	o.links, o.rules, o.file = f.ProxyLinks(), f.Rules, &runFile{path: path, begun: f, now: f}
 	return o, r.err()
 }
 

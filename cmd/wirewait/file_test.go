@@ -17,6 +17,8 @@ func TestFile(t *testing.T) {
 	golden(t, "file.txt", transcript(t,
 		"wirewait check testdata/mesh.yaml",
 		"wirewait links testdata/mesh.yaml",
+		"wirewait check testdata/members.yaml",
+		"wirewait links testdata/members.yaml",
 		"wirewait check ../../examples/wan/wirewait.yaml",
 		"wirewait links ../../examples/wan/wirewait.yaml",
 		"wirewait check testdata/broken.yaml",
@@ -101,7 +103,7 @@ func TestRun_FileAndReload(t *testing.T) {
 	writeFile(t, file, slow, oneLink("127.0.0.1:0", up, ", connect: false"), oneLink("127.0.0.1:0", up, ", name: other, rtt: 1ms"))
 	w.signal(syscall.SIGHUP)
 	w.line(`msg="delay changed" link=app-sgp from="rtt 2ms .*" to="rtt 300ms `)
-	w.line(`msg=reloaded file=\S+ delays_changed=1 waiting_for_restart=0$`)
+	w.line(`msg=reloaded file=\S+ links_changed=1 waiting_for_restart=0$`)
 	if d := echoed(t, c); d < 300*time.Millisecond {
 		t.Errorf("%v on a connection that was there, want 300ms at least", d)
 	}
@@ -115,12 +117,35 @@ func TestRun_FileAndReload(t *testing.T) {
 		t.Errorf("%v after a reload that was refused, want 300ms at least", d)
 	}
 
-	writeFile(t, file, "seed: 8\nadmin: off", fast, oneLink("127.0.0.1:1", up, ", tls: {client: pass}"), oneLink("127.0.0.1:2", up, ", name: more"))
+	taken := echoServer(t)
+	writeFile(t, file, fast, oneLink(taken, up, ""), oneLink("127.0.0.1:0", up, ", name: secret, tls: {client: terminate, cert: none.pem, key: none.key}"))
 	w.signal(syscall.SIGHUP)
-	for _, change := range []string{"link app-sgp has another listen, tls", "link more is new", "link other is gone, and still runs", "admin", "seed"} {
+	w.line(`level=ERROR msg="reload refused, nothing has changed"`)
+	w.line(`error="link app-sgp: listen tcp ` + taken + `: .*address already in use`)
+	w.line(`error="link secret: tls certificate .*none.pem`)
+
+	other := namesItself(t, "b")
+	writeFile(t, file, "seed: 8\nadmin: off", fast, oneLink("127.0.0.1:0", other, ", tls: {client: pass}"), oneLink("127.0.0.1:0", other, ", name: more"))
+	w.signal(syscall.SIGHUP)
+	w.line(`msg="link removed; its connections go on" link=other$`)
+	w.line(`msg="delay changed" link=app-sgp `)
+	w.line(`msg="link changed, for connections from now on" link=app-sgp keys="upstream, tls"$`)
+	more := w.line(`msg="link added" link=more listen=(\S+) upstream=` + other + ` delay="rtt 2ms`)[1]
+	for _, change := range []string{"admin", "seed"} {
 		w.line(`msg="reload: this waits for a restart" change="?` + change)
 	}
-	w.line(`msg=reloaded file=\S+ delays_changed=1 waiting_for_restart=5$`)
+	w.line(`msg=reloaded file=\S+ links_changed=3 waiting_for_restart=2$`)
+	for _, at := range []string{addr, more} {
+		n, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 1)
+		if _, err := io.ReadFull(n, b); err != nil || string(b) != "b" {
+			t.Errorf("%s leads to %q, %v", at, b, err)
+		}
+		n.Close()
+	}
 
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -132,6 +157,27 @@ func TestRun_FileAndReload(t *testing.T) {
 	}
 	w.signal(syscall.SIGTERM)
 	w.stopped()
+}
+
+// namesItself serves connections by saying a name.
+func namesItself(t *testing.T, name string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, name)
+			defer c.Close()
+		}
+	}()
+	return ln.Addr().String()
 }
 
 // TestRun_FileWithTakenPort: the hint names the file, not a flag.

@@ -20,7 +20,7 @@ func runCommand() *cli.Command {
 			"wirewait run wirewait.yaml",
 		Description: "Listens, connects every client to the upstream, and delays the bytes between them.\n" +
 			"A file has the links' settings, so their flags are refused beside it; SIGHUP reads it\n" +
-			"again and changes delays on connections that exist.\n" +
+			"again: connections that exist go on, and feel their link's new delay.\n" +
 			"Spans go where OpenTelemetry's variables say: OTEL_EXPORTER_OTLP_ENDPOINT for a\n" +
 			"collector, OTEL_TRACES_EXPORTER=console for standard output. SIGINT or SIGTERM\n" +
 			"stops it once what is under way has ended; a second one stops it at once.",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/proxy/admin"
+	"github.com/wirewait/wirewait/proxy/config"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/trace/otlp"
 )
@@ -107,7 +108,7 @@ func (s *service) start(ctx context.Context) (err error) {
 	}
 	s.tracer = trace.New(traceQueue, consumers...)
 	if s.options.file != nil {
-		s.setStandbys(s.options.file.begun)
+		s.setStandbys(&config.File{}, s.options.file.begun)
 	}
 	if s.options.admin != "" {
 		if s.admin, err = admin.Start(s.adminConfig(moduleVersion(info))); err != nil {

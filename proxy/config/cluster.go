@@ -4,24 +4,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
+// cluster is one that is being read: its protocol is empty after a problem.
 type cluster struct {
-	name     string
-	protocol wire.Protocol // empty after a problem
-	members  []*member     // in the order of the file
-	standbys *trace.StandbyNames
+	Cluster
+	members []*member // in the order of the file
 }
 
-// member is one server of a cluster.
+// member is one server of it: its site and upstream are empty if they aren't
+// given, or after a problem.
 type member struct {
-	cluster        *cluster
-	name           string // "rs0.a", as links call it
-	site, upstream string // empty: not given, or a problem
-	application    string // application_name; else the name in the cluster
+	Member
+	cluster *cluster
 }
+
+func (m *member) end() end { return end{name: m.Name, site: m.Site, member: m} }
 
 func (r *reader) clusters(n *node, t *topology) {
 	o, _ := r.mapping(n, "clusters")
@@ -29,7 +28,7 @@ func (r *reader) clusters(n *node, t *topology) {
 		if !r.checkWord(k, k.Value, "a cluster") {
 			continue
 		}
-		c := &cluster{name: k.Value}
+		c := &cluster{Cluster: Cluster{Name: k.Value}}
 		t.clusters = append(t.clusters, c)
 		if keys, ok := r.object(o.get(k.Value), clusterKeys); ok {
 			r.cluster(k, &keys, c, t)
@@ -39,26 +38,29 @@ func (r *reader) clusters(n *node, t *topology) {
 
 func (r *reader) cluster(at *node, o *object, c *cluster, t *topology) {
 	if p := o.get("protocol"); p != nil {
-		c.protocol = wire.Protocol(r.choice(p, "a cluster's protocol", clusterWords))
+		c.Protocol = wire.Protocol(r.choice(p, "a cluster's protocol", clusterWords))
 	} else if o.lacks("protocol") {
-		r.problem(at, "cluster %s has no protocol: write protocol: mongodb or protocol: postgres", c.name)
+		r.problem(at, "cluster %s has no protocol: write protocol: mongodb or protocol: postgres", c.Name)
+	}
+	if v := o.get("observe"); v != nil {
+		r.observe(v, c)
 	}
 	n := o.get("members")
 	if n == nil && o.lacks("members") {
-		r.problem(at, "cluster %s has no members: write members: {a: {site: SITE, upstream: HOST:PORT}}", c.name)
+		r.problem(at, "cluster %s has no members: write members: {a: {site: SITE, upstream: HOST:PORT}}", c.Name)
 	}
 	if n == nil {
 		return
 	}
 	members, ok := r.mapping(n, "members")
 	if ok && len(follow(n).Content) == 0 {
-		r.problem(n, "cluster %s has no members: write members: {a: {site: SITE, upstream: HOST:PORT}}", c.name)
+		r.problem(n, "cluster %s has no members: write members: {a: {site: SITE, upstream: HOST:PORT}}", c.Name)
 	}
 	for _, k := range members.keys {
 		if !r.checkWord(k, k.Value, "a member") {
 			continue
 		}
-		m := &member{cluster: c, name: c.name + "." + k.Value, application: k.Value}
+		m := &member{cluster: c, Member: Member{Name: c.Name + "." + k.Value, ApplicationName: k.Value}}
 		c.members = append(c.members, m)
 		if keys, ok := r.object(members.get(k.Value), memberKeys); ok {
 			r.member(k, &keys, m, t)
@@ -71,20 +73,18 @@ func (r *reader) cluster(at *node, o *object, c *cluster, t *topology) {
 
 func (r *reader) member(at *node, o *object, m *member, t *topology) {
 	if n := o.get("upstream"); n != nil {
-		m.upstream = r.upstream(n)
+		m.Upstream = r.upstream(n)
 	}
-	if n := o.get("application_name"); n != nil {
-		m.application, _ = r.text(n, "an application_name")
-	}
+	r.replication(o, m)
 	n := o.get("site")
 	if n == nil && o.lacks("site") {
-		r.problem(at, "%s has no site: write site: and the place where it stands", m.name)
+		r.problem(at, "%s has no site: write site: and the place where it stands", m.Name)
 	}
 	if n == nil {
 		return
 	}
 	if name, ok := r.word(n, "a site"); ok {
-		m.site = name
+		m.Site = name
 		t.addSite(name)
 	}
 }
@@ -92,7 +92,7 @@ func (r *reader) member(at *node, o *object, m *member, t *topology) {
 // cluster finds one by its name, or nil.
 func (t *topology) cluster(name string) *cluster {
 	for _, c := range t.clusters {
-		if c.name == name {
+		if c.Name == name {
 			return c
 		}
 	}
@@ -101,14 +101,14 @@ func (t *topology) cluster(name string) *cluster {
 
 func (t *topology) clusterNames() (names []string) {
 	for _, c := range t.clusters {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	return names
 }
 
 func (c *cluster) memberNames() (names []string) {
 	for _, m := range c.members {
-		names = append(names, m.name)
+		names = append(names, m.Name)
 	}
 	return names
 }
@@ -119,6 +119,7 @@ type end struct {
 	site    string // empty for all members, and after a problem with a member's site
 	member  *member
 	members bool // all members of the cluster at the other end
+	several []end
 }
 
 // end reads a site, CLUSTER.MEMBER, or members.
@@ -137,19 +138,19 @@ func (r *reader) end(n *node, what string, t *topology) (end, bool) {
 			r.problem(n, "%s is %s, and there is no such cluster%s", what, quote(follow(n)), guess(name, t.clusterNames()))
 			return end{}, false
 		}
-		i := slices.IndexFunc(c.members, func(m *member) bool { return m.name == v })
+		i := slices.IndexFunc(c.members, func(m *member) bool { return m.Name == v })
 		if i < 0 {
-			r.problem(n, "%s is %s, and %s has no such member: use %s", what, quote(follow(n)), c.name, list(c.memberNames()))
+			r.problem(n, "%s is %s, and %s has no such member: use %s", what, quote(follow(n)), c.Name, list(c.memberNames()))
 			return end{}, false
 		}
-		return end{name: v, site: c.members[i].site, member: c.members[i]}, true
+		return c.members[i].end(), true
 	}
 	if slices.Contains(t.sites, v) {
 		return end{name: v, site: v}, true
 	}
 	if c := t.cluster(v); c != nil {
 		r.problem(n, "%s is %s, which is a cluster: write one of its members (%s), or open all with {mesh: %s, listen: HOST:PORT}",
-			what, quote(follow(n)), list(c.memberNames()), c.name)
+			what, quote(follow(n)), list(c.memberNames()), c.Name)
 		return end{}, false
 	}
 	hint := guess(v, append(t.clusterMemberNames(), t.sites...))

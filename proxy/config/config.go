@@ -23,6 +23,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -46,6 +47,8 @@ type File struct {
 	// Standbys are PostgreSQL's synchronous_standby_names by the member, as links
 	// call it ("pg.p"), whose writes wait for them while it is the primary.
 	Standbys map[string]*trace.StandbyNames
+	// Clusters are what the links lead to, in the order of the file.
+	Clusters []Cluster
 }
 
 // Link is one link with what tables say of it.
@@ -53,6 +56,8 @@ type Link struct {
 	proxy.LinkConfig
 	// Dialer is what kind of thing connects to it.
 	Dialer Dialer
+	// Advertise is what clients dial to reach it, if that isn't Listen.
+	Advertise string
 	// Line of the file, from 1.
 	Line int
 }
@@ -60,13 +65,27 @@ type Link struct {
 // Dialer is what stands at the client's end of a link.
 type Dialer int
 
-// An Application is in a site, or anything of which the file says nothing. A
-// Member of a cluster has a listener of its own, and Members share one.
+// An application is in a site, or anything of which the file says nothing. A
+// member of a cluster has a listener of its own, or members share one, with
+// others possibly.
 const (
-	Application Dialer = iota
-	Member
-	Members
+	FromApplication Dialer = iota
+	FromMember
+	FromMembers
 )
+
+// Dialled is what clients dial, or empty if the file can't know: the listener
+// takes every address of its machine, or a free port.
+func (l *Link) Dialled() string {
+	host, port, err := net.SplitHostPort(l.Listen)
+	switch {
+	case l.Advertise != "":
+		return l.Advertise
+	case err == nil && (wildcard(host) || port == "0"):
+		return ""
+	}
+	return l.Listen
+}
 
 // ProxyLinks are the links as proxy.Config wants them.
 func (f *File) ProxyLinks() []proxy.LinkConfig {
@@ -132,7 +151,7 @@ func (r *reader) file(root *node, f *File) {
 		f.Admin = r.admin(admin)
 	}
 	t := &topology{
-		pairs: map[[2]string]path{}, pipes: map[[2]string]*proxy.Pipes{}, sharing: map[[2]string]*draft{},
+		pairs: map[[2]string]path{}, pipes: map[[2]string]*proxy.Pipes{},
 	}
 	if n := o.get("network"); n != nil {
 		r.network(n, t)
@@ -140,6 +159,12 @@ func (r *reader) file(root *node, f *File) {
 	if n := o.get("clusters"); n != nil {
 		r.clusters(n, t)
 		f.Standbys = t.standbyRules()
+	}
+	for _, c := range t.clusters {
+		f.Clusters = append(f.Clusters, c.export())
+	}
+	if n := o.get("sources"); n != nil {
+		r.sources(n, t)
 	}
 	links := o.get("links")
 	if links == nil && o.lacks("links") {
@@ -150,6 +175,7 @@ func (r *reader) file(root *node, f *File) {
 	}
 	drafts := r.links(links, t)
 	r.checkDrafts(drafts, f.Admin, admin)
+	nameMembers(drafts)
 	if n := o.get("rules"); n != nil {
 		var at []*node
 		f.Rules, at = r.rules(n)

@@ -2,8 +2,9 @@ package config
 
 import (
 	"net"
+	"strings"
 
-	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/wire"
 )
 
 // checkDrafts finds links that stand in each other's way.
@@ -14,12 +15,14 @@ func (r *reader) checkDrafts(drafts []*draft, admin string, adminAt *node) {
 			r.problem(d.nameAt, "the link of line %d is called %s as well: give one of them another name", other.Line, d.Name)
 		}
 		names[d.Name] = d
+		r.checkAdvertised(d)
 		if d.Listen != "" && d.Listen == d.Upstream {
 			r.problem(d.listenAt, "the link leads to itself: listen and upstream are both %s", d.Listen)
 		}
 		if collide(d.Listen, admin) {
 			r.problem(d.listenAt, "listen is %s, where admin listens (line %d): take another port", d.Listen, adminAt.Line)
 		}
+		r.checkSameAddress(d, drafts[:i])
 		for _, before := range drafts[:i] {
 			if collide(d.Listen, before.Listen) {
 				r.problem(d.listenAt, "listen is %s, and %s (line %d) listens there: take another port", d.Listen, before.Name, before.Line)
@@ -52,27 +55,26 @@ func loopback(host string) string {
 
 func wildcard(host string) bool { return host == "0.0.0.0" || host == "::" }
 
-// sharePipes has all links from one site to another share their bandwidth. They
-// get their pipes whether they have any or not: a reload may bring it. Links
-// the other way can't share them, since a link's pipes have a direction.
-func (r *reader) sharePipes(d *draft, p path, t *topology) {
-	shared := p.model.Bandwidth > 0 && !p.model.PerConnection
-	if d.from.members && shared {
-		r.problem(d.node, "the bandwidth of a pair is shared, and one listener can't tell which member is dialling: use bandwidth_per_connection, or write a link from each member")
+// handsOut says that what clients dial is handed out by the servers themselves:
+// a MongoDB member's address stands in the configuration of its replica set.
+func handsOut(d *draft) bool {
+	return d.Protocol == wire.MongoDB && d.from.hasMembers()
+}
+
+// checkSameAddress: what one link is dialled by is no other's.
+func (r *reader) checkSameAddress(d *draft, before []*draft) {
+	for _, o := range before {
+		if d.Advertise != "" && d.Advertise == o.Advertise {
+			r.problem(d.node, "%s (line %d) advertises %s as well: each link has its own", o.Name, o.Line, d.Advertise)
+			return
+		}
 	}
-	from, to := d.from.site, d.to.site
-	if from == "" || to == "" {
-		return
+}
+
+func (r *reader) checkAdvertised(d *draft) {
+	host, _, err := net.SplitHostPort(d.Listen)
+	unusable := strings.HasPrefix(d.Listen, "unix:") || err == nil && wildcard(host)
+	if unusable && d.Advertise == "" && handsOut(d) {
+		r.problem(d.listenAt, "listen is %s, and the replica set must name one address that all members reach: add advertise: HOST:PORT, this machine's as they see it", quote(follow(d.listenAt)))
 	}
-	if t.pipes[[2]string{from, to}] == nil {
-		t.pipes[[2]string{from, to}] = new(proxy.Pipes)
-	}
-	d.Pipes = t.pipes[[2]string{from, to}]
-	if !shared {
-		return
-	}
-	if other := t.sharing[[2]string{to, from}]; other != nil && from != to {
-		r.problem(d.node, "this link and the one of line %d lead opposite ways between %s and %s, and can't share a bandwidth yet: use bandwidth_per_connection", other.Line, from, to)
-	}
-	t.sharing[[2]string{from, to}] = d
 }

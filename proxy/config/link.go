@@ -1,9 +1,8 @@
 package config
 
 import (
-	"fmt"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/wirewait/wirewait/wire"
@@ -16,6 +15,7 @@ type draft struct {
 	nameAt, listenAt *node // where problems with these are shown; node if absent
 	from, to         end
 	own              ownDelay
+	dialling         []end // those of Sources
 }
 
 // ownDelay is what a link says of its delay itself. Both ways of it replace the
@@ -58,6 +58,12 @@ func (r *reader) link(n *node, t *topology) *draft {
 	} else if o.lacks("listen") {
 		r.problem(n, "a link needs listen: where clients connect, such as listen: 127.0.0.1:27101")
 	}
+	if v := o.get("advertise"); v != nil {
+		d.Advertise = r.advertise(v)
+	}
+	if v := o.get("proxy_protocol"); v != nil {
+		d.ProxyProtocol = r.proxyProtocol(v, d)
+	}
 	if v := o.get("protocol"); v != nil {
 		d.Protocol = wire.Protocol(r.choice(v, "protocol", protocolWords))
 	}
@@ -97,7 +103,7 @@ func (r *reader) linkEnds(o *object, d *draft, t *topology) bool {
 	from, to := o.get("from"), o.get("to")
 	okFrom, okTo := true, true
 	if from != nil {
-		d.from, okFrom = r.end(from, "from", t)
+		d.from, okFrom = r.fromEnd(from, t)
 	}
 	if to != nil {
 		d.to, okTo = r.end(to, "to", t)
@@ -112,9 +118,9 @@ func (r *reader) linkEnds(o *object, d *draft, t *topology) bool {
 		r.problem(d.node, "a link has from and to, or neither: with one of them its delay isn't known")
 	case d.to.members:
 		r.problem(to, "to is members, and a link leads to one server: name it, or open a link to each with {mesh: CLUSTER, listen: HOST:PORT}")
-	case d.from.members && d.to.member == nil:
+	case d.from.hasMembers() && d.to.member == nil:
 		r.problem(from, "from is members, which are those of the cluster that to names a member of: write to: CLUSTER.MEMBER")
-	case from != nil && d.from.member != nil && d.from.member == d.to.member:
+	case from != nil && d.to.member != nil && slices.ContainsFunc(d.from.each(), func(e end) bool { return e.member == d.to.member }):
 		r.problem(to, "the link leads from %s to itself: name another member", d.to.name)
 	default:
 		return true
@@ -127,27 +133,27 @@ func (r *reader) linkUpstream(o *object, d *draft) bool {
 	v := o.get("upstream")
 	m := d.to.member
 	switch {
-	case v != nil && m != nil && m.upstream != "":
-		r.problem(v, "%s has an upstream already, %s: leave this one out", m.name, m.upstream)
+	case v != nil && m != nil && m.Upstream != "":
+		r.problem(v, "%s has an upstream already, %s: leave this one out", m.Name, m.Upstream)
 		return false
 	case v != nil:
 		d.Upstream = r.upstream(v)
-	case m != nil && m.upstream != "":
-		d.Upstream = m.upstream
+	case m != nil && m.Upstream != "":
+		d.Upstream = m.Upstream
 	case !o.lacks("upstream"), d.to.members:
 		return false // that is the problem
 	case m != nil:
-		r.problem(d.node, "%s has no upstream, and this link leads to it: add upstream: HOST:PORT to the member", m.name)
+		r.problem(d.node, "%s has no upstream, and this link leads to it: add upstream: HOST:PORT to the member", m.Name)
 	case o.get("to") != nil && d.to.site == "":
 		return false // that is the problem
 	default:
 		r.problem(d.node, "a link needs upstream: the server that it leads to, such as upstream: db.internal:5432")
 	}
-	if m != nil && m.cluster.protocol != "" {
-		if p := o.get("protocol"); p != nil && d.Protocol != "" && d.Protocol != m.cluster.protocol {
-			r.problem(p, "%s speaks %s: leave protocol out", m.cluster.name, m.cluster.protocol)
+	if m != nil && m.cluster.Protocol != "" {
+		if p := o.get("protocol"); p != nil && d.Protocol != "" && d.Protocol != m.cluster.Protocol {
+			r.problem(p, "%s speaks %s: leave protocol out", m.cluster.Name, m.cluster.Protocol)
 		}
-		d.Protocol = m.cluster.protocol
+		d.Protocol = m.cluster.Protocol
 	}
 	return true
 }
@@ -192,10 +198,10 @@ func (r *reader) ownWays(n *node, own *ownDelay) bool {
 func (d *draft) describeEnds() {
 	d.From, d.To = d.from.name, d.to.name
 	switch {
-	case d.from.members:
-		d.Dialer = Members
+	case d.from.hasMembers():
+		d.Dialer = FromMembers
 	case d.from.member != nil:
-		d.Dialer = Member
+		d.Dialer = FromMember
 	}
 	if d.Name == "" && d.From != "" {
 		d.Name = d.From + "-" + d.To
@@ -206,21 +212,36 @@ func (d *draft) describeEnds() {
 
 // place gives the link its delay: its own, or that of its pair of sites.
 func (r *reader) place(d *draft, t *topology) {
+	if d.from.members || d.from.several != nil {
+		r.placeSeveral(d, t)
+		return
+	}
 	p, ok := r.path(d, t)
 	if !ok {
 		return
 	}
-	for dir, own := range d.own.base {
+	p = d.own.over(p)
+	r.checkJitter(d.node, p)
+	d.Delay = p.settings()
+	if d.from.site != "" && d.to.site != "" {
+		d.Pipes = t.pipesBetween(d.from.site, d.to.site)
+	}
+}
+
+// over is the path with what the link says itself.
+func (o *ownDelay) over(p path) path {
+	if o.complete() {
+		p = path{}
+	}
+	for dir, own := range o.base {
 		if own != nil {
 			p.base[dir] = *own
 		}
 	}
-	if d.own.jitter != nil {
-		p.model.Jitter = *d.own.jitter
+	if o.jitter != nil {
+		p.model.Jitter = *o.jitter
 	}
-	r.checkJitter(d.node, p)
-	d.Delay = p.settings()
-	r.sharePipes(d, p, t)
+	return p
 }
 
 func (r *reader) path(d *draft, t *topology) (path, bool) {
@@ -230,9 +251,6 @@ func (r *reader) path(d *draft, t *topology) (path, bool) {
 	if d.from.name == "" {
 		r.problem(d.node, "nothing says how slow this link is: write rtt (rtt: 0 for none), or from and to")
 		return path{}, false
-	}
-	if d.from.members {
-		return r.membersPath(d, t)
 	}
 	return r.pathBetween(d.node, d.from.site, d.to.site, t)
 }
@@ -246,41 +264,4 @@ func (r *reader) pathBetween(n *node, from, to string, t *topology) (path, bool)
 		r.problem(n, "network has no pair of %s and %s, which this link uses: add {between: [%s, %s], rtt: 80ms}; rtt: 0 means none", from, to, from, to)
 	}
 	return p, ok
-}
-
-// membersPath is the one path that all other members have to the link's
-// target. One listener can't tell them apart, so it must be one.
-func (r *reader) membersPath(d *draft, t *topology) (common path, ok bool) {
-	var far []string
-	same := true
-	for _, m := range d.to.member.cluster.members {
-		if m == d.to.member {
-			continue
-		}
-		p, found := r.pathBetween(d.node, m.site, d.to.site, t)
-		if !found {
-			return path{}, false
-		}
-		same = same && (len(far) == 0 || p == common)
-		common = p
-		far = append(far, fmt.Sprintf("%s %v", m.name, p.base[0]+p.base[1]))
-	}
-	switch {
-	case len(far) == 0:
-		r.problem(d.node, "%s has no other members, so nobody would dial here: leave the link out", d.to.member.cluster.name)
-	case !same:
-		r.problem(d.node, "the members reach %s over different paths (%s), and one listener can't tell who is dialling: that is not supported yet; %s",
-			d.to.name, strings.Join(far, ", "), d.instead())
-	default:
-		return common, true
-	}
-	return path{}, false
-}
-
-// instead is what to do about members that are not equally far away.
-func (d *draft) instead() string {
-	if isMesh(d.node) {
-		return "write members: false to open the application's links only"
-	}
-	return "write a link from each member, or give this one an rtt of its own"
 }

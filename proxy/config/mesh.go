@@ -36,7 +36,10 @@ func (r *reader) mesh(n *node, t *topology) (drafts []*draft) {
 		return nil
 	}
 	c, from, ok := r.meshEnds(&o, t)
-	listen := r.meshListen(&o)
+	listen, advertise := r.meshListen(&o), ""
+	if v := o.get("advertise"); v != nil {
+		advertise = r.advertise(v)
+	}
 	free := false
 	if v := o.get("connect"); v != nil {
 		free = !r.boolean(v, "connect")
@@ -64,6 +67,16 @@ func (r *reader) mesh(n *node, t *topology) (drafts []*draft) {
 			break
 		}
 		d.listenAt = o.get("listen")
+		if advertise != "" {
+			if d.Advertise, err = portAfter(advertise, i); err != nil {
+				_, err = portAfter(advertise, len(drafts)-1)
+				r.problem(o.get("advertise"), "the mesh needs %d ports, and %v: begin lower", len(drafts), err)
+				d.Advertise = advertise
+			}
+		}
+		if v := o.get("proxy_protocol"); v != nil {
+			d.ProxyProtocol = r.proxyProtocol(v, d)
+		}
 		if v := o.get("tls"); v != nil {
 			r.tls(v, d)
 		}
@@ -106,8 +119,8 @@ func (r *reader) meshEnds(o *object, t *topology) (c *cluster, from end, ok bool
 func (r *reader) meshUpstreams(o *object, c *cluster) bool {
 	var without []string
 	for _, m := range c.members {
-		if m.upstream == "" {
-			without = append(without, m.name)
+		if m.Upstream == "" {
+			without = append(without, m.Name)
 		}
 	}
 	if len(without) > 0 {
@@ -134,12 +147,12 @@ func (r *reader) meshListen(o *object) string {
 
 // otherMembers are the ends that the links from members to one of them have.
 func otherMembers(to *member) (ends []end) {
-	if to.cluster.protocol != wire.Postgres {
+	if to.cluster.Protocol != wire.Postgres {
 		return []end{{name: "members", members: true}}
 	}
 	for _, m := range to.cluster.members {
 		if m != to {
-			ends = append(ends, end{name: m.name, site: m.site, member: m})
+			ends = append(ends, m.end())
 		}
 	}
 	return ends
@@ -148,8 +161,8 @@ func otherMembers(to *member) (ends []end) {
 func meshLinks(n *node, from []end, to *member) (drafts []*draft) {
 	for _, f := range from {
 		drafts = append(drafts, &draft{
-			node: n, nameAt: n, from: f, to: end{name: to.name, site: to.site, member: to},
-			Link: Link{Line: n.Line, LinkConfig: proxy.LinkConfig{Upstream: to.upstream, Protocol: to.cluster.protocol}},
+			node: n, nameAt: n, from: f, to: to.end(),
+			Link: Link{Line: n.Line, LinkConfig: proxy.LinkConfig{Upstream: to.Upstream, Protocol: to.cluster.Protocol}},
 		})
 	}
 	return drafts

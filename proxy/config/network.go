@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -14,10 +15,21 @@ type topology struct {
 	sites    []string // in the order in which they are first named
 	pairs    map[[2]string]path
 	clusters []*cluster
-	// pipes are what the links from one site to another share, and sharing those
-	// that have bandwidth to share.
-	pipes   map[[2]string]*proxy.Pipes
-	sharing map[[2]string]*draft
+	known    []known        // sources
+	prefixes []netip.Prefix // of them
+	pipes    map[[2]string]*proxy.Pipes
+}
+
+// pipesBetween are what all links from one site to another share, and from
+// there, the other way round, those back.
+func (t *topology) pipesBetween(from, to string) *proxy.Pipes {
+	if back := t.pipes[[2]string{to, from}]; back != nil && from != to {
+		return back.Reversed()
+	}
+	if t.pipes[[2]string{from, to}] == nil {
+		t.pipes[[2]string{from, to}] = new(proxy.Pipes)
+	}
+	return t.pipes[[2]string{from, to}]
 }
 
 // path is what lies between two sites, seen from the first one. Each pair
@@ -44,6 +56,9 @@ func (p path) settings() (s inject.Settings) {
 	}
 	return s
 }
+
+// shares says that connections share the path's bandwidth.
+func (p path) shares() bool { return p.model.Bandwidth > 0 && !p.model.PerConnection }
 
 func (t *topology) addSite(name string) {
 	if !slices.Contains(t.sites, name) {

@@ -67,7 +67,7 @@ func TestSchema_HasTheParsersKeys(t *testing.T) {
 func keySets() map[string]keySet {
 	return map[string]keySet{
 		"": fileKeys, "pair": pairKeys, "loss": lossKeys, "cluster": clusterKeys, "member": memberKeys, "link": linkKeys,
-		"delay": delayKeys, "mesh": meshKeys, "tls": tlsKeys,
+		"delay": delayKeys, "mesh": meshKeys, "tls": tlsKeys, "proxyHeaders": proxyProtocolKeys,
 		"rule": ruleKeys, "when": whenKeys, "concern": concernKeys, "with": withKeys, "limit": limitKeys,
 	}
 }

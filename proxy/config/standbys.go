@@ -16,8 +16,8 @@ func (r *reader) standbyNames(n *node, c *cluster) {
 	if !ok {
 		return
 	}
-	if c.protocol == wire.MongoDB {
-		r.problem(n, "cluster %s is MongoDB's, which has no synchronous_standby_names: leave it out", c.name)
+	if c.Protocol == wire.MongoDB {
+		r.problem(n, "cluster %s is MongoDB's, which has no synchronous_standby_names: leave it out", c.Name)
 		return
 	}
 	names, err := trace.ParseStandbyNames(v)
@@ -27,7 +27,7 @@ func (r *reader) standbyNames(n *node, c *cluster) {
 	}
 	var known []string
 	for _, m := range c.members {
-		known = append(known, m.application)
+		known = append(known, m.ApplicationName)
 	}
 	for _, name := range names.Names {
 		if name != "*" && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
@@ -36,7 +36,7 @@ func (r *reader) standbyNames(n *node, c *cluster) {
 			return
 		}
 	}
-	c.standbys = names
+	c.Standbys = names
 }
 
 // standbyRules are what each member's writes wait for, were it the primary.
@@ -44,8 +44,8 @@ func (t *topology) standbyRules() map[string]*trace.StandbyNames {
 	rules := map[string]*trace.StandbyNames{}
 	for _, c := range t.clusters {
 		for _, m := range c.members {
-			if c.standbys != nil {
-				rules[m.name] = c.standbys
+			if c.Standbys != nil {
+				rules[m.Name] = c.Standbys
 			}
 		}
 	}

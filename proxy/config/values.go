@@ -180,6 +180,19 @@ func addressComplaint(v string) string {
 	return ""
 }
 
+func (r *reader) advertise(n *node) string { return r.dialled(n, "advertise") }
+
+// dialled is what others dial: one host, and its port.
+func (r *reader) dialled(n *node, what string) string {
+	v := r.address(n, what)
+	host, port, err := net.SplitHostPort(v)
+	if v != "" && (err != nil || wildcard(host) || port == "0" || strings.HasPrefix(v, "unix:")) {
+		r.problem(n, "%s is %s: write the HOST:PORT that others dial", what, quote(follow(n)))
+		return ""
+	}
+	return v
+}
+
 func (r *reader) admin(n *node) string {
 	v, ok := r.text(n, "admin")
 	if !ok || v == "off" {
@@ -233,4 +246,9 @@ func portAfter(listen string, n int) (string, error) {
 		return "", fmt.Errorf("there is no port %d", p+n)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(p+n)), nil
+}
+
+func scheme(uri string) string {
+	s, _, _ := strings.Cut(uri, "://")
+	return s
 }
