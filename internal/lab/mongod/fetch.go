@@ -192,7 +192,7 @@ func (s *Server) compare(last OpTime, entries []*entry, reply bson.Raw) error {
 
 // fetchedBatch takes in a batch, once there's room for it.
 func (s *Server) fetchedBatch(ctx context.Context, source int, entries []*entry, reply bson.Raw) error {
-	s.learn(reply)
+	s.learn(reply, true)
 	now := time.Now()
 	for {
 		s.mu.Lock()

@@ -72,7 +72,7 @@ func (s *Server) heartbeat(conn **peerConn, to int) (err error) {
 	}
 	at := time.Now()
 	s.beat(to, reply, at, at.Sub(start))
-	s.learn(reply)
+	s.learn(reply, false)
 	return nil
 }
 

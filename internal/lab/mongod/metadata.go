@@ -42,7 +42,7 @@ func wireOpTime(o OpTime) OpTime {
 
 // learn takes in what a reply's metadata says of its sender's term and of the
 // commit point. The term comes first: a commit point of an unknown one is none.
-func (s *Server) learn(reply bson.Raw) {
+func (s *Server) learn(reply bson.Raw, fromSource bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range []string{"$replData", "$oplogQueryData"} {
@@ -54,6 +54,6 @@ func (s *Server) learn(reply bson.Raw) {
 			s.meetTerm(term)
 		}
 		wall, _ := data.Lookup("lastCommittedWall").DateTimeOK()
-		s.set.learnCommit(mark{readOpTime(data.Lookup("lastOpCommitted")), time.UnixMilli(wall)})
+		s.set.learnCommit(mark{readOpTime(data.Lookup("lastOpCommitted")), time.UnixMilli(wall)}, fromSource)
 	}
 }

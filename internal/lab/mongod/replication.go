@@ -178,10 +178,13 @@ func (s *Server) advanceCommit() {
 	}
 }
 
-// learnCommit takes the commit point from another member: no further than this
-// one has got itself.
-func (r *replication) learnCommit(m mark) {
-	if r.state == statePrimary {
+// learnCommit takes the commit point from another member. From the source, whose
+// history this one's is known to be part of, no further than this one has got; from
+// anyone else only in the term of its own last entry, which may otherwise be one
+// that never commits (src/mongo/db/repl/topology_coordinator.cpp,
+// advanceLastCommittedOpTimeAndWallTime).
+func (r *replication) learnCommit(m mark, fromSource bool) {
+	if r.state == statePrimary || !fromSource && m.T != r.written.T {
 		return
 	}
 	if r.written.Before(m.OpTime) {
