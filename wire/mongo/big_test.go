@@ -69,3 +69,39 @@ func TestBig_ConcernBehindAllDocuments(t *testing.T) {
 		}
 	}
 }
+
+// A big message, compressed: what is kept of it is what is read.
+func TestBig_CompressedInBoundedMemory(t *testing.T) {
+	docs := make([][]byte, 20)
+	for i := range docs {
+		docs[i] = doc(t, bson.D{{Key: "a", Value: noise(1 << 20)}})
+	}
+	command := kind0(doc(t, bson.D{{Key: "insert", Value: "c"}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}, {Key: "$db", Value: "d"}}))
+	for name, c := range map[string]struct {
+		m     []byte
+		bound uint64
+	}{
+		"the concern in front": {msg(1, 0, 0, command, kind1("documents", docs...)), 4 << 20},
+		"the concern behind":   {msg(1, 0, 0, kind1("documents", docs...), command), 64 << 20},
+	} {
+		m := compress(t, packedNoop, c.m)
+		s := New(wire.Options{})
+		s.Open().Emit = func(*wire.Exchange) bool { return true }
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var pieces []wire.Piece
+		for b := m; len(b) > 0; {
+			n := min(64<<10, len(b))
+			pieces = s.Frame(wire.ToServer, b[:n], 1, pieces[:0])
+			s.Decode(wire.ToServer, b[:n], pieces)
+			b = b[n:]
+		}
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > c.bound {
+			t.Errorf("%s: reading %d MB allocated %d KB", name, len(m)>>20, used>>10)
+		} else {
+			t.Logf("%s: %d KB", name, used>>10)
+		}
+		s.End()
+	}
+}

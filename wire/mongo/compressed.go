@@ -14,10 +14,11 @@ import (
 //
 // The Node.js driver's insertOne and updateOne, and so mongosh's, have them in the
 // command, in front of its write concern (node-mongodb-native 7.9,
-// src/operations/insert.ts: a sequence is for bulk writes). So a command that has not ended by then is read
-// again, as far as lateInflate, once: after its bytes are on their way, but before
-// anything else of its connection is looked at. That is why it isn't more, and
-// why lateRatio bounds what a client can make us do for a byte that it sends.
+// src/operations/insert.ts: a sequence is for bulk writes). So a command that has
+// not ended by then is read again, once, as far as lateInflate: after its bytes
+// are on their way, but before anything else of its connection is looked at. That
+// is why it isn't more, and why lateRatio bounds what a client can make us do for
+// a byte that it sends.
 const (
 	packedHead  = 9
 	maxInflate  = 256 << 10
@@ -29,34 +30,36 @@ const (
 // what doesn't compress grows by less than the slack.
 func packedFor(inflated int) int { return packedHead + inflated + inflated/32 }
 
-// packedSizes are what is gathered of a message that is longer, by direction:
-// the most that is of use, and less if the budget has no room for that.
-var packedSizes = [2][]int{
-	wire.ToServer: {packedFor(lateInflate), packedFor(maxInflate)},
-	wire.ToClient: {packedFor(maxInflate)},
-}
-
-// packed gathers a compressed message that straddles reads.
+// packed gathers the start of a compressed message that straddles reads: as much
+// as the next pass needs, and nothing once there is none.
 type packed struct {
-	buf     []byte
-	taken   int // of the budget
-	refused bool
+	buf    []byte
+	taken  int // of the budget
+	passes int // made, or given up
 }
 
-// gather keeps chunk of a message whose body has size bytes.
-func (p *packed) gather(dir wire.Direction, chunk []byte, size int, budget wire.Budget) {
-	if p.taken == 0 && !p.refused {
-		p.refused = true
-		for _, most := range packedSizes[dir] {
-			if n := min(size, most); take(budget, n) {
-				p.taken, p.refused = n, false
-				break
-			}
+// passes are how far a body is inflated: the second time only a command that
+// goes on.
+var passes = [...]int{maxInflate, lateInflate}
+
+// enough returns the first n bytes of the body, and what is left of chunk. It
+// failed if the budget has no room to keep them until all are there.
+func (p *packed) enough(chunk []byte, n int, budget wire.Budget) (in, rest []byte, st status) {
+	if len(p.buf) == 0 && len(chunk) >= n {
+		return chunk[:n], chunk, done // not kept, so not used up
+	}
+	if n > p.taken {
+		if !take(budget, n-p.taken) {
+			return nil, nil, failed
 		}
+		p.taken = n
 	}
-	if !p.refused {
-		p.buf = append(p.buf, chunk[:min(len(chunk), p.taken-len(p.buf))]...)
+	k := min(len(chunk), n-len(p.buf))
+	p.buf = append(p.buf, chunk[:k]...)
+	if len(p.buf) < n {
+		return nil, nil, hungry
 	}
+	return p.buf, chunk[k:], done
 }
 
 // end gives back what the message took.
@@ -73,31 +76,66 @@ func (p *packed) end(budget wire.Budget) {
 
 func take(budget wire.Budget, n int) bool { return budget == nil || budget.Take(n) }
 
-// unpack takes the next bytes of a compressed body, and with the last of them
-// reads what they hold.
-func (s *session) unpack(dir wire.Direction, f *framed, chunk []byte, last bool) {
+// unpack takes the next bytes of a compressed body, and reads what they hold as
+// soon as there are enough of them.
+func (s *session) unpack(dir wire.Direction, f *framed, chunk []byte) {
 	d := &s.decoders[dir]
 	p := &d.packed
-	in := chunk
-	if gathering := len(p.buf) > 0 || p.refused; gathering || !last {
-		p.gather(dir, chunk, f.length-headerLen, s.options.Inflate)
-		in = p.buf
-	}
-	if !last {
-		return
-	}
-	if p.refused {
-		d.body.note(troubleBudget)
-		return
-	}
-	if reason := s.inflate(dir, f, in); reason != "" {
-		d.body.note(reason)
+	for p.passes < len(passes) {
+		limit := passes[p.passes]
+		in, rest, st := p.enough(chunk, min(f.length-headerLen, packedFor(limit)), s.options.Inflate)
+		if st == hungry {
+			return
+		}
+		p.passes++
+		if st == failed && limit == maxInflate {
+			d.body.note(troubleBudget)
+		}
+		if st == failed || !s.inflate(limit, dir, f, in) {
+			p.passes = len(passes)
+		}
+		chunk = rest
 	}
 }
 
-// inflate reads a compressed body of which in is all, or the start. It returns a
-// reason for trouble.
-func (s *session) inflate(dir wire.Direction, f *framed, in []byte) string {
+// inflate reads a compressed body of which in is all, or the start, and reports
+// whether more of it is worth reading.
+func (s *session) inflate(limit int, dir wire.Direction, f *framed, in []byte) (goesOn bool) {
+	b := &s.decoders[dir].body
+	if reason := s.checkPacked(dir, f, in); reason != "" {
+		b.note(reason)
+		return false
+	}
+	op, size := int32(le32(in)), le32(in[4:])
+	late := limit > maxInflate
+	if late {
+		if limit = min(limit, maxInflate+lateRatio*len(in), size); limit <= maxInflate {
+			return false
+		}
+	}
+	cost := inflateCost(limit)
+	if !take(s.options.Inflate, cost) {
+		if !late {
+			b.note(troubleBudget)
+		}
+		return false
+	}
+	if late { // from the start
+		s.request.begin(s, f.call)
+		b.reset()
+	}
+	if reason := s.inflateTo(limit, dir, f, in); reason != "" {
+		b.note(reason)
+	}
+	if s.options.Inflate != nil {
+		s.options.Inflate.Give(cost)
+	}
+	return dir == wire.ToServer && op == opMsg && b.trouble == "" && b.cut && !b.whole && !b.over
+}
+
+// checkPacked reads what stands before the compressed bytes; it returns a reason
+// for trouble.
+func (s *session) checkPacked(dir wire.Direction, f *framed, in []byte) string {
 	if len(in) < packedHead {
 		return troubleShort
 	}
@@ -114,27 +152,12 @@ func (s *session) inflate(dir wire.Direction, f *framed, in []byte) string {
 	case size < 0 || size > maxMessage-headerLen:
 		return troubleSize
 	}
-	reason := s.inflateTo(maxInflate, dir, f, in)
-	b := &s.decoders[dir].body
-	late := min(lateInflate, maxInflate+lateRatio*len(in), size)
-	if dir == wire.ToServer && op == opMsg && reason == "" && b.cut && !b.whole && !b.over && late > maxInflate {
-		first := *b
-		s.request.begin(s, f.call)
-		b.reset()
-		if reason = s.inflateTo(late, dir, f, in); reason == troubleBudget {
-			*b, reason = first, ""
-		}
-	}
-	return reason
+	return ""
 }
 
 // inflateTo inflates and reads the first limit bytes of a body.
 func (s *session) inflateTo(limit int, dir wire.Direction, f *framed, in []byte) string {
 	op, size, id := int32(le32(in)), le32(in[4:]), in[8]
-	cost := inflateCost(limit)
-	if !take(s.options.Inflate, cost) {
-		return troubleBudget
-	}
 	z := borrowInflater(limit)
 	out, reason := z.inflate(id, in[packedHead:], size, len(in) == f.length-headerLen)
 	if len(out) > 0 || reason == "" {
@@ -144,9 +167,6 @@ func (s *session) inflateTo(limit int, dir wire.Direction, f *framed, in []byte)
 		b.feed(out)
 	}
 	z.giveBack()
-	if s.options.Inflate != nil {
-		s.options.Inflate.Give(cost)
-	}
 	return reason
 }
 

@@ -131,6 +131,7 @@ func TestCompressed_WhatCannotBeRead(t *testing.T) {
 		m    []byte
 		want string
 	}{
+		"nothing at all":         {message(1, 0, opCompressed), troubleShort},
 		"no room for its header": {message(1, 0, opCompressed, []byte{1, 2, 3}), troubleShort},
 		"compressor":             {packedMessage(1, 0, opMsg, len(body), 9, body), troubleCompressor},
 		"nested":                 {packedMessage(1, 0, opCompressed, len(body), packedNoop, body), troubleCompressed},

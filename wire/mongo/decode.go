@@ -55,7 +55,7 @@ func (s *session) decodePiece(dir wire.Direction, chunk []byte, p *wire.Piece) {
 	}
 	chunk = chunk[min(max(f.size()-early, 0), len(chunk)):]
 	if f.op == opCompressed {
-		s.unpack(dir, f, chunk, p.Last)
+		s.unpack(dir, f, chunk)
 	} else {
 		d.body.feed(chunk)
 	}

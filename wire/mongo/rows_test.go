@@ -23,7 +23,7 @@ var covered = map[string]string{
 	"all write concerns":   `wire/mongo.TestConcern_EveryWriteConcern wire/mongo.TestConcern_OnlyTheCommandsOwn internal/interop/mongodb.TestMatrix`,
 	"legacy opcodes":       `wire/mongo.TestRequest_LegacyOpcodes wire/mongo.TestReply_OfPlainQuery wire/mongo.TestCaptures_LegacyMessages wire/mongo.TestCaptures_EveryStream`,
 	"telemetry sections":   `wire/mongo.TestSections_Telemetry wire/mongo.TestRequest_Traceparent wire/mongo.TestSections_Troubles`,
-	"48 MB in flat memory": `wire/mongo.TestBig_ConcernBehindAllDocuments internal/interop/mongodb.TestBiggestMessages_FlatMemory`,
+	"48 MB in flat memory": `wire/mongo.TestBig_ConcernBehindAllDocuments wire/mongo.TestBig_CompressedInBoundedMemory internal/interop/mongodb.TestBiggestMessages_FlatMemory`,
 	"all compressors both ways": `wire/mongo.TestConversation_MixedCompressors wire/mongo.TestCompressed_WhatCannotBeRead
 		wire/mongo.TestCompressed_ConcernBehindTheDocuments wire/mongo.TestCompressed_ConcernBehindTheCut
 		internal/interop.TestPeer_Compressors internal/interop/mongodb.TestMatrix`,
