@@ -115,6 +115,10 @@ func addMongo(add adder) {
 	add("mongodb_reply_lost", wire.MongoDB, []int{10, 12, 52}, func(x *wire.Exchange) {
 		x.Answered, x.OK, x.Mongo.N = false, false, -1
 	})
+	add("mongodb_ruled", wire.MongoDB, delayed, func(x *wire.Exchange) {
+		x.Blame(wire.Fault{Rule: "slow", Effect: "latency", Draw: "42:slow:3"})
+		x.Blame(wire.Fault{Rule: "full", Effect: "fail_reply", Draw: "42:full:1", Code: "64"})
+	})
 	add("mongodb_unsampled_parent", wire.MongoDB, delayed, func(x *wire.Exchange) {
 		x.Traceparent = parentOf("02", "00")
 	})
