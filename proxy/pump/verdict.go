@@ -170,7 +170,7 @@ func (rd *reading) reply(lo, hi int, pc *wire.Piece, streamed bool) bool {
 		s := inject.SubjectOf(k.Exchange, c.from)
 		if ch := rd.losing(&s, k); ch != nil {
 			ch.blame(k.Exchange)
-			rd.loseReply(hi-lo, pc)
+			rd.loseReply(pc)
 			return true
 		}
 		if ch := rd.failing(&s, k, streamed); ch != nil {
@@ -198,11 +198,12 @@ func (rd *reading) failing(s *inject.Subject, k wire.Acknowledgement, streamed b
 	})
 }
 
-// loseReply ends the connection when the reply would have arrived.
-func (rd *reading) loseReply(n int, pc *wire.Piece) {
+// loseReply ends the connection when the reply would have arrived. What is lost
+// never leaves, so its exchange ends with the connection.
+func (rd *reading) loseReply(pc *wire.Piece) {
 	c, p := rd.Conn, rd.p
 	_, due := c.due(p, &wire.Piece{Exchange: pc.Exchange, Draw: pc.Draw}, 0, rd.now)
-	rd.lose(n)
+	p.forgetKept()
 	c.cut(p, due)
 	c.dirs[wire.ToServer].deaf = true
 }
