@@ -16,7 +16,7 @@ func TestComplete(t *testing.T) {
 		words []string
 		want  string // "..." stands for more
 	}{
-		{nil, "run check links report assert connections scenario demo lab decode version completion help --help"},
+		{nil, "run check links report assert connections rules scenario demo lab decode version completion help --help"},
 		{[]string{"de"}, "demo decode"},
 		{[]string{"-"}, "--help"},
 		{[]string{"nonsense", ""}, ""},
@@ -42,6 +42,9 @@ func TestComplete(t *testing.T) {
 		{[]string{"decode", "--protocol", ""}, "mongodb postgres"},
 		{[]string{"connections", ""}, "cut --link --json --admin --admin-token-file --help"},
 		{[]string{"connections", "c"}, "cut"},
+		{[]string{"rules", ""}, "set add change remove --plain --json --admin --admin-token-file --help"},
+		{[]string{"rules", "set", ""}, ""}, // a file's name
+		{[]string{"rules", "add", "--f"}, "--first"},
 		{[]string{"scenario", "st"}, "start stop"},
 		{[]string{"scenario", "start", ""}, ""}, // a file's name
 		{[]string{"scenario", "start", "--w"}, "--wait"},

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/proxy/admin"
 	"github.com/wirewait/wirewait/wire"
@@ -29,6 +30,7 @@ type settings struct {
 	Children      string         `json:"children"`
 	StatementText bool           `json:"statement_text"`
 	Links         []linkSettings `json:"links"`
+	Rules         []inject.Rule  `json:"rules"`
 }
 
 type linkSettings struct {
@@ -67,7 +69,7 @@ func (s *service) settings() settings {
 	o := &s.options
 	set := settings{
 		Admin: o.admin, Token: o.token != "", Seed: o.seed, Drain: o.drain.String(), LogLevel: strings.ToLower(o.level.String()),
-		Children: string(o.children), StatementText: o.text != wire.TextNone, Links: []linkSettings{},
+		Children: string(o.children), StatementText: o.text != wire.TextNone, Links: []linkSettings{}, Rules: []inject.Rule{},
 	}
 	if o.file != nil {
 		set.File = o.file.path
@@ -75,6 +77,9 @@ func (s *service) settings() settings {
 	if p := s.proxy.Load(); p != nil {
 		for _, l := range p.Links() {
 			set.Links = append(set.Links, describeLink(l.Config()))
+		}
+		for _, r := range p.Rules() {
+			set.Rules = append(set.Rules, r.Rule)
 		}
 	}
 	return set

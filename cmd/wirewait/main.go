@@ -72,7 +72,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		UsageText:   "wirewait COMMAND [FLAGS]",
 		HideVersion: true,
 		Commands: []*cli.Command{
-			runCommand(), checkCommand(), linksCommand(), reportCommand(), assertCommand(), connectionsCommand(), scenarioCommand(),
+			runCommand(), checkCommand(), linksCommand(), reportCommand(), assertCommand(), connectionsCommand(),
+			rulesCommand(), scenarioCommand(),
 			demoCommand(), labCommand(), decodeCommand(), versionCommand(),
 		},
 		Reader: stdin, Writer: stdout, ErrWriter: stderr,

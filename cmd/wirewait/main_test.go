@@ -58,7 +58,7 @@ func transcript(t *testing.T, commands ...string) string {
 
 func TestHelp(t *testing.T) {
 	golden(t, "help.txt", transcript(t, "wirewait", "wirewait --help", "wirewait run --help", "wirewait decode --help", "wirewait report --help",
-		"wirewait assert --help", "wirewait connections --help", "wirewait scenario start --help", "wirewait help version"))
+		"wirewait assert --help", "wirewait connections --help", "wirewait scenario start --help", "wirewait rules --help", "wirewait help version"))
 }
 
 func TestBadUsage(t *testing.T) {

@@ -46,8 +46,9 @@ type Connection struct {
 	Exchanges  uint64 `json:"exchanges"`
 	// WaitingRequests have no reply yet.
 	WaitingRequests int `json:"waiting_requests"`
-	// Delay is what applies to it now.
+	// Delay is what applies to it now, and Rules are the names of those that may.
 	Delay    Delay         `json:"delay"`
+	Rules    []string      `json:"rules"`
 	ToServer ConnectionWay `json:"to_server"`
 	ToClient ConnectionWay `json:"to_client"`
 }
@@ -67,10 +68,10 @@ func (c *Control) connections(p *proxy.Proxy, r *http.Request) (any, error) {
 	if link != "" && p.Link(link) == nil {
 		return nil, noLink(p, link)
 	}
-	list := Connections{Connections: []Connection{}}
+	list, rules := Connections{Connections: []Connection{}}, p.Rules()
 	for _, conn := range p.Connections() {
 		if link == "" || conn.Link == link {
-			list.Connections = append(list.Connections, describeConnection(&conn))
+			list.Connections = append(list.Connections, describeConnection(&conn, rules))
 		}
 	}
 	return list, nil
@@ -85,7 +86,7 @@ func (c *Control) connection(p *proxy.Proxy, r *http.Request) (any, error) {
 	if !ok {
 		return nil, noConnection(id)
 	}
-	return describeConnection(&conn), nil
+	return describeConnection(&conn, p.Rules()), nil
 }
 
 func (c *Control) cut(p *proxy.Proxy, r *http.Request) (any, error) {
@@ -98,7 +99,7 @@ func (c *Control) cut(p *proxy.Proxy, r *http.Request) (any, error) {
 		return nil, noConnection(id)
 	}
 	conn.State = proxy.Closing
-	return describeConnection(&conn), nil
+	return describeConnection(&conn, p.Rules()), nil
 }
 
 func connectionID(r *http.Request) (uint64, error) {
@@ -113,12 +114,18 @@ func noConnection(id uint64) error {
 	return refuse(http.StatusNotFound, fmt.Sprintf("there is no connection %d, or no longer: GET /v1/connections shows those there are", id))
 }
 
-func describeConnection(c *proxy.Connection) Connection {
+func describeConnection(c *proxy.Connection, rules []proxy.RuleStatus) Connection {
 	d := Connection{
 		ID: c.ID, Link: c.Link, From: c.From, FromBasis: c.Basis, Client: c.Client,
 		Upstream: c.Upstream, UpstreamPort: c.UpstreamPort, Since: c.Since, State: string(c.State), Protocol: string(c.Protocol),
 		Exchanges: c.Counts.Exchanges, WaitingRequests: c.Waiting, Delay: DescribeDelay(c.Delay),
 		ToServer: describeConnectionWay(&c.Counts.Ways[wire.ToServer]), ToClient: describeConnectionWay(&c.Counts.Ways[wire.ToClient]),
+	}
+	d.Rules = []string{}
+	for i := range rules {
+		if !rules[i].Over && mayApply(&rules[i], c) {
+			d.Rules = append(d.Rules, rules[i].Name)
+		}
 	}
 	if p := c.Peer; p != nil {
 		d.Application, d.User, d.Database, d.Driver = p.Application, p.User, p.Database, p.Driver

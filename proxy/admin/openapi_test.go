@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -28,9 +29,18 @@ var asked = []struct {
 	{"GET", "/v1/links/{name}", "", 200},
 	{"PATCH", "/v1/links/{name}", `{"delay": {"to_server": "20ms"}, "connect": false}`, 200},
 	{"PATCH", "/v1/links/{name}", `{"rtt": 80}`, 400},
+	{"PUT", "/v1/rules", `[{"name": "lost-acks", "effect": "lose_reply", "when": {"statement": "COMMIT", "link": "b"}, "limit": {"first": 1}}]`, 200},
+	{"PUT", "/v1/rules", `[{"name": "x"}]`, 400},
+	{"POST", "/v1/rules?at=start", `{"name": "slow", "effect": "latency", "with": {"delay": "5ms"}}`, 200},
+	{"POST", "/v1/rules", `{"name": "slow", "effect": "latency", "with": {"delay": "5ms"}}`, 409},
+	{"GET", "/v1/rules", "", 200},
+	{"GET", "/v1/rules/lost-acks", "", 200},
+	{"PATCH", "/v1/rules/lost-acks", `{"limit": {"first": null, "nth": 2}}`, 200},
+	{"GET", "/v1/rules/{name}", "", 404},
 	{"GET", "/v1/connections", "", 200},
 	{"GET", "/v1/connections?link=a", "", 200},
 	{"GET", "/v1/connections/{id}", "", 200},
+	{"DELETE", "/v1/rules/slow", "", 200},
 	{"DELETE", "/v1/connections/{id}", "", 200},
 	{"GET", "/v1/connections/{id}", "", 404},
 	{"GET", "/v1/waits", "", 200},
@@ -60,6 +70,9 @@ func TestOpenAPI_IsWhatIsAnswered(t *testing.T) {
 	answered := map[string]bool{}
 	for _, ask := range asked {
 		pattern, _, _ := strings.Cut(ask.path, "?")
+		if strings.HasPrefix(pattern, "/v1/rules/") {
+			pattern = "/v1/rules/{name}"
+		}
 		operation, ok := dig(d, "paths", pattern, strings.ToLower(ask.method)).(object)
 		if !ok {
 			t.Errorf("the file has no %s %s", ask.method, pattern)
@@ -132,9 +145,16 @@ func dig(at any, keys ...string) any {
 // that are always there as required.
 func TestOpenAPI_NamesEveryField(t *testing.T) {
 	d := document(t)
+	var effects []string
+	for _, e := range dig(d, "components", "schemas", "NewRule", "properties", "effect", "enum").([]any) {
+		effects = append(effects, e.(string))
+	}
+	if !slices.Equal(effects, inject.EffectNames()) {
+		t.Errorf("the file has the effects %q, there are %q", effects, inject.EffectNames())
+	}
 	for _, v := range []any{
 		Refusal{}, Health{}, Links{}, Link{}, LinkConnections{}, Way{}, Delay{}, OneWay{}, Connections{}, Connection{}, ConnectionWay{},
-		Waits{}, Wait{}, Quantiles{}, Scenario{},
+		Waits{}, Wait{}, Quantiles{}, Scenario{}, Rules{}, Rule{}, RuleLink{},
 	} {
 		typ := reflect.TypeOf(v)
 		schema, ok := dig(d, "components", "schemas", typ.Name()).(object)

@@ -72,6 +72,13 @@ func (c *Control) handlers() map[string]handler {
 		"GET /v1/links/{name}":   c.link,
 		"PATCH /v1/links/{name}": c.patchLink,
 
+		"GET /v1/rules":           c.rules,
+		"PUT /v1/rules":           c.putRules,
+		"POST /v1/rules":          c.postRules,
+		"GET /v1/rules/{name}":    c.rule,
+		"PATCH /v1/rules/{name}":  c.patchRule,
+		"DELETE /v1/rules/{name}": c.deleteRule,
+
 		"GET /v1/connections":         c.connections,
 		"GET /v1/connections/{id}":    c.connection,
 		"DELETE /v1/connections/{id}": c.cut,

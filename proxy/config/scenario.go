@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/proxy"
 )
 
@@ -13,8 +14,7 @@ var scenarioKeys = keySet{what: "a scenario", known: []string{"name", "steps", "
 
 var stepKeys = keySet{
 	what:  "a step",
-	known: []string{"name", "at", "links"},
-	later: map[string]string{"rules": ""},
+	known: []string{"name", "at", "links", "rules"},
 }
 
 // toBase is what stands for a link's own delay in a step.
@@ -118,8 +118,12 @@ func (r *reader) step(n *node) (s proxy.Step) {
 	if v := o.get("links"); v != nil {
 		r.stepLinks(v, &s)
 	}
-	if o.lacks(stepKeys.known[2:]...) {
-		r.problem(n, "this step changes nothing: add links")
+	if v := o.get("rules"); v != nil {
+		rules, _ := r.rules(v)
+		s.Rules = append([]inject.Rule{}, rules...) // not nil: an empty list means none
+	}
+	if o.lacks("links", "rules") {
+		r.problem(n, "this step changes nothing: add links or rules")
 	}
 	return s
 }

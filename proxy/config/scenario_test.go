@@ -14,6 +14,8 @@ steps:
   - name: recovered
     at: 30s
     links: {app-sgp: base, app-fra: {loss: 2%}}
+    rules: [{name: cut-fra, when: {link: app-fra}, effect: hold}]
+  - {name: whole, at: 40s, rules: []}
 end: 1m
 `
 
@@ -22,12 +24,15 @@ func TestParseScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "evening" || s.End != time.Minute || len(s.Steps) != 2 {
+	if s.Name != "evening" || s.End != time.Minute || len(s.Steps) != 3 {
 		t.Fatalf("%+v", s)
 	}
 	slow, recovered := s.Steps[0], s.Steps[1]
 	if slow.Name != "slow" || slow.At != 0 || len(slow.Links) != 2 || *slow.Links["app-sgp"].Base[0] != 150*time.Millisecond {
 		t.Errorf("%+v", slow)
+	}
+	if r := recovered.Rules; len(r) != 1 || r[0].Name != "cut-fra" || slow.Rules != nil || s.Steps[2].Rules == nil || len(s.Steps[2].Rules) != 0 {
+		t.Errorf("rules: %+v", s.Steps)
 	}
 	if recovered.At != 30*time.Second || !slices.Equal(recovered.Base, []string{"app-sgp"}) || len(recovered.Links) != 1 {
 		t.Errorf("%+v", recovered)
