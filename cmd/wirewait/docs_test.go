@@ -81,6 +81,33 @@ func TestDocs_NameTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestDocs_DriversStayOnTheProxy: a MongoDB driver that is given one link's
+// address alone leaves it for the members that a set's hello names.
+func TestDocs_DriversStayOnTheProxy(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*/*.md", "examples/*/*.go"} {
+		pages, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil || len(pages) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(pages), err)
+		}
+		for _, page := range pages {
+			b, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, uri := range regexp.MustCompile("mongodb://[a-z0-9.]+:27117[^\\s\"`]*").FindAllString(string(b), -1) {
+				found++
+				if !strings.HasSuffix(uri, "/?") && !strings.Contains(uri, "directConnection=true") {
+					t.Errorf("%s: %s lacks directConnection=true", filepath.Base(page), uri)
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d addresses were found", found)
+	}
+}
+
 func TestDocs_RunningNamesEveryFlag(t *testing.T) {
 	doc := readDoc(t, "docs", "running.md")
 	for _, f := range runFlags() {
