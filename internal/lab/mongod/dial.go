@@ -58,8 +58,8 @@ func (s *Server) dialPeer(ctx context.Context, to int, driver, application strin
 	return p, nil
 }
 
-// internalHello is a member's first message to another (as captured from 8.0.28;
-// facts in mongodb/specifications' handshake.md for client).
+// internalHello is a member's first message to another, as 8.0.28 was seen to send
+// it (src/mongo/rpc/metadata/client_metadata.cpp for client).
 func (s *Server) internalHello(driver, application string) bson.D {
 	client := bson.D{}
 	if application != "" {
@@ -80,7 +80,7 @@ func (s *Server) internalHello(driver, application string) bson.D {
 		d = append(d, bson.E{Key: "compression", Value: offered})
 	}
 	return append(d,
-		bson.E{Key: "internalClient", Value: bson.D{{Key: "minWireVersion", Value: int32(wireVersion)}, {Key: "maxWireVersion", Value: int32(wireVersion)}}},
+		bson.E{Key: "internalClient", Value: bson.D{{Key: "minWireVersion", Value: int32(6)}, {Key: "maxWireVersion", Value: int32(wireVersion)}}},
 		bson.E{Key: "hangUpOnStepDown", Value: false},
 		bson.E{Key: "saslSupportedMechs", Value: "local.__system"},
 		bson.E{Key: "$db", Value: "admin"})
