@@ -2,8 +2,9 @@ package mongod
 
 import "go.mongodb.org/mongo-driver/v2/bson"
 
-// aggregate does what drivers count documents with: $match, $skip, $limit, and
-// a $group of everything whose fields are sums of a constant.
+// aggregate does what drivers and shells count and list documents with: $match,
+// $sort, $skip, $limit, $project, $count, and a $group of everything whose fields
+// are sums of a constant.
 func (s *Server) aggregate(q *request) (bson.D, error) {
 	if q.Collection == "" {
 		return nil, notImplemented("an aggregation without a collection")
@@ -59,11 +60,26 @@ func runStage(stage bson.RawValue, docs []bson.Raw) ([]bson.Raw, error) {
 			return nil, badValue("$limit must be positive")
 		}
 		return cut(docs, 0, n), nil
+	case "$sort":
+		order, err := parseSort(e.Value())
+		if err != nil {
+			return nil, err
+		}
+		sortDocs(docs, order)
+		return docs, nil
+	case "$project":
+		p, err := parseProjection(e.Value())
+		if err != nil {
+			return nil, err
+		}
+		return project(docs, p)
+	case "$count":
+		return count(e.Value(), len(docs))
 	case "$group":
 		return group(e.Value(), len(docs))
 	}
 	return nil, &commandError{code: 40324, name: "Location40324",
-		message: "Unrecognized pipeline stage name: '" + e.Key() + "' (this lab peer knows $match, $skip, $limit, $group)"}
+		message: "Unrecognized pipeline stage name: '" + e.Key() + "' (this lab knows $match, $sort, $skip, $limit, $project, $count, $group)"}
 }
 
 func group(spec bson.RawValue, n int) ([]bson.Raw, error) {
@@ -93,4 +109,16 @@ func group(spec bson.RawValue, n int) ([]bson.Raw, error) {
 		return nil, err
 	}
 	return []bson.Raw{raw}, nil
+}
+
+func count(field bson.RawValue, n int) ([]bson.Raw, error) {
+	name, ok := field.StringValueOK()
+	if !ok || name == "" {
+		return nil, badValue("the count field must be a non-empty string")
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	raw, err := bson.Marshal(bson.D{{Key: name, Value: int32(n)}})
+	return []bson.Raw{raw}, err
 }

@@ -10,8 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// filter is a query: all clauses must hold. Fields are those at the top of a
-// document; dotted paths and elements of arrays are refused, not ignored.
+// filter is a query: all clauses must hold.
 type filter struct {
 	clauses []clause
 }
@@ -66,7 +65,7 @@ func equalID(id bson.RawValue) filter {
 
 func equality(field string, want bson.RawValue) clause {
 	return clause{field: field, equal: want, match: func(doc bson.Raw) bool {
-		return equalValues(lookup(doc, field), want)
+		return matchAny(doc, field, func(v bson.RawValue) bool { return equalValues(v, want) })
 	}}
 }
 
@@ -100,28 +99,44 @@ func parseFilter(doc bson.Raw) (filter, error) {
 }
 
 func parseTerm(field string, v bson.RawValue) ([]clause, error) {
-	switch {
-	case field == "$comment":
+	switch field {
+	case "$comment":
 		return nil, nil
-	case strings.HasPrefix(field, "$"):
+	case "$and", "$or", "$nor":
+		c, err := parseLogical(field, v)
+		return []clause{c}, err
+	}
+	if strings.HasPrefix(field, "$") {
 		return nil, badValue("unknown top level operator: %s", field)
-	case strings.Contains(field, "."):
-		return nil, notImplemented("a dotted path (" + field + ")")
+	}
+	if v.Type == bson.TypeRegex {
+		c, err := parseOperator(field, "$regex", v)
+		return []clause{c}, err
 	}
 	doc, ok := v.DocumentOK()
 	if !ok || !startsWithDollar(doc) {
-		if v.Type == bson.TypeRegex {
-			return nil, notImplemented("a regular expression")
-		}
 		return []clause{equality(field, v)}, nil
 	}
+	return parseOperators(field, doc)
+}
+
+func parseOperators(field string, doc bson.Raw) ([]clause, error) {
 	elements, err := doc.Elements()
 	if err != nil {
 		return nil, failedToParse("query on %s: %v", field, err)
 	}
 	var clauses []clause
 	for _, e := range elements {
-		t, err := parseOperator(field, e.Key(), e.Value())
+		if e.Key() == "$options" {
+			continue // of $regex, which looks for it
+		}
+		v := e.Value()
+		if e.Key() == "$regex" {
+			if v, err = withOptions(v, doc); err != nil {
+				return nil, err
+			}
+		}
+		t, err := parseOperator(field, e.Key(), v)
 		if err != nil {
 			return nil, err
 		}
@@ -138,15 +153,17 @@ func startsWithDollar(doc bson.Raw) bool {
 func parseOperator(field, operator string, want bson.RawValue) (clause, error) {
 	ordered := func(holds func(int) bool) clause {
 		return clause{field: field, match: func(doc bson.Raw) bool {
-			c, ok := compareValues(lookup(doc, field), want)
-			return ok && holds(c)
+			return matchAny(doc, field, func(v bson.RawValue) bool {
+				c, ok := compareValues(v, want)
+				return ok && holds(c)
+			})
 		}}
 	}
 	switch operator {
 	case "$eq":
 		return equality(field, want), nil
 	case "$ne":
-		return clause{field: field, match: func(doc bson.Raw) bool { return !equalValues(lookup(doc, field), want) }}, nil
+		return not(equality(field, want)), nil
 	case "$gt":
 		return ordered(func(c int) bool { return c > 0 }), nil
 	case "$gte":
@@ -156,18 +173,20 @@ func parseOperator(field, operator string, want bson.RawValue) (clause, error) {
 	case "$lte":
 		return ordered(func(c int) bool { return c <= 0 }), nil
 	case "$exists":
-		exists, isBool := want.BooleanOK()
-		if !isBool {
-			return clause{}, badValue("$exists needs true or false")
-		}
-		return clause{field: field, match: func(doc bson.Raw) bool {
-			_, err := doc.LookupErr(field)
-			return (err == nil) == exists
-		}}, nil
-	case "$in", "$nin":
+		exists := truth(want)
+		return clause{field: field, match: func(doc bson.Raw) bool { return len(resolve(doc, field)) > 0 == exists }}, nil
+	case "$in":
 		return parseIn(field, operator, want)
+	case "$nin":
+		c, err := parseIn(field, operator, want)
+		return not(c), err
 	}
-	return clause{}, badValue("unknown operator: %s", operator)
+	return parseOther(field, operator, want)
+}
+
+// not is a clause's opposite.
+func not(c clause) clause {
+	return clause{field: c.field, match: func(doc bson.Raw) bool { return !c.match(doc) }}
 }
 
 func parseIn(field, operator string, want bson.RawValue) (clause, error) {
@@ -177,9 +196,9 @@ func parseIn(field, operator string, want bson.RawValue) (clause, error) {
 		return clause{}, badValue("%s needs an array", operator)
 	}
 	return clause{field: field, match: func(doc bson.Raw) bool {
-		v := lookup(doc, field)
-		in := slices.ContainsFunc(values, func(w bson.RawValue) bool { return equalValues(v, w) })
-		return in == (operator == "$in")
+		return matchAny(doc, field, func(v bson.RawValue) bool {
+			return slices.ContainsFunc(values, func(w bson.RawValue) bool { return equalValues(v, w) })
+		})
 	}}, nil
 }
 
@@ -221,23 +240,4 @@ func compareNumbers(a, b bson.RawValue) (int, bool) {
 	x, ok1 := a.AsFloat64OK()
 	y, ok2 := b.AsFloat64OK()
 	return cmp.Compare(x, y), ok1 && ok2
-}
-
-func appendInt64(b []byte, n int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
-
-// refuse says no to options that a server would obey and the peer doesn't know.
-func refuse(doc bson.Raw, options ...string) error {
-	for _, name := range options {
-		v, err := doc.LookupErr(name)
-		if err != nil {
-			continue
-		}
-		d, isDoc := v.DocumentOK()
-		on, isBool := v.BooleanOK()
-		if isDoc && len(d) <= len(emptyDoc) || isBool && !on {
-			continue
-		}
-		return notImplemented("the option " + name)
-	}
-	return nil
 }

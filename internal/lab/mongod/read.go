@@ -23,11 +23,18 @@ func (s *Server) find(q *request) (bson.D, error) {
 	if q.namespace() == oplogNamespace && s.set != nil {
 		return s.findOplog(q)
 	}
-	if err := refuse(q.body, "projection", "tailable", "awaitData", "collation", "hint", "min", "max", "returnKey", "showRecordId"); err != nil {
+	if err := refuse(q.body, "tailable", "awaitData", "collation", "hint", "min", "max", "returnKey", "showRecordId"); err != nil {
 		return nil, err
 	}
 	where, _ := q.body.Lookup("filter").DocumentOK()
 	docs, err := s.query(q, where)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := parseProjection(q.body.Lookup("projection"))
+	if err == nil {
+		docs, err = project(docs, shown)
+	}
 	if err != nil {
 		return nil, err
 	}

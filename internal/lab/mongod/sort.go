@@ -40,7 +40,7 @@ func sortDocs(docs []bson.Raw, keys []sortKey) {
 	}
 	slices.SortStableFunc(docs, func(a, b bson.Raw) int {
 		for _, k := range keys {
-			x, y := lookup(a, k.field), lookup(b, k.field)
+			x, y := sortValue(a, k.field), sortValue(b, k.field)
 			c, ok := compareValues(x, y)
 			if !ok {
 				c = int(x.Type) - int(y.Type)
@@ -54,4 +54,12 @@ func sortDocs(docs []bson.Raw, keys []sortKey) {
 		}
 		return 0
 	})
+}
+
+// sortValue is the first value at a path; null if there is none.
+func sortValue(doc bson.Raw, path string) bson.RawValue {
+	if found := resolve(doc, path); len(found) > 0 {
+		return found[0]
+	}
+	return bson.RawValue{Type: bson.TypeNull}
 }

@@ -8,7 +8,7 @@ func findAndModify(w *write) (bson.D, error) {
 	if w.Collection == "" {
 		return nil, badValue("%s needs a collection's name", w.Name)
 	}
-	if err := refuse(w.body, "fields", "arrayFilters", "collation", "hint"); err != nil {
+	if err := refuse(w.body, "arrayFilters", "collation", "hint"); err != nil {
 		return nil, err
 	}
 	where, _ := w.body.Lookup("query").DocumentOK()
@@ -20,11 +20,15 @@ func findAndModify(w *write) (bson.D, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := parseProjection(w.body.Lookup("fields"))
+	if err != nil {
+		return nil, err
+	}
 	f = w.collection().onlyFirst(f, order)
 	if w.bool("remove") {
-		return w.findAndRemove(f)
+		return w.findAndRemove(f, shown)
 	}
-	return w.findAndUpdate(f)
+	return w.findAndUpdate(f, shown)
 }
 
 // onlyFirst narrows a filter to the first match in the given order.
@@ -37,7 +41,7 @@ func (c *collection) onlyFirst(f filter, order []sortKey) filter {
 	return equalID(docs[0].Lookup("_id"))
 }
 
-func (w *write) findAndRemove(f filter) (bson.D, error) {
+func (w *write) findAndRemove(f filter, shown *projection) (bson.D, error) {
 	var removed bson.Raw
 	if w.retry.before(0) != nil {
 		removed = w.retry.record.image
@@ -51,10 +55,10 @@ func (w *write) findAndRemove(f filter) (bson.D, error) {
 	if removed != nil {
 		last[0].Value = int32(1)
 	}
-	return modifyReply(last, removed), nil
+	return modifyReply(last, removed, shown), nil
 }
 
-func (w *write) findAndUpdate(f filter) (bson.D, error) {
+func (w *write) findAndUpdate(f filter, shown *projection) (bson.D, error) {
 	u, err := parseUpdate(w.body.Lookup("update"))
 	if err != nil {
 		return nil, err
@@ -80,13 +84,16 @@ func (w *write) findAndUpdate(f filter) (bson.D, error) {
 		last[0].Value = int32(1)
 		last = append(last, bson.E{Key: "upserted", Value: done.upserted})
 	}
-	return modifyReply(last, value), nil
+	return modifyReply(last, value, shown), nil
 }
 
 // modifyReply writes no document as null.
-func modifyReply(last bson.D, doc bson.Raw) bson.D {
+func modifyReply(last bson.D, doc bson.Raw, shown *projection) bson.D {
 	var value any
-	if doc != nil {
+	switch {
+	case doc != nil && shown != nil:
+		value = shown.apply(doc)
+	case doc != nil:
 		value = doc
 	}
 	return bson.D{{Key: "lastErrorObject", Value: last}, {Key: "value", Value: value}}
