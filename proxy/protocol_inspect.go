@@ -65,6 +65,28 @@ func (d *detector) Fail(x *wire.Exchange, f *wire.Failure, b, out []byte) []byte
 	return d.inspector().Fail(x, f, b, out)
 }
 
+func (d *detector) rewriter() wire.Rewriter {
+	r, _ := d.Session.(wire.Rewriter)
+	return r
+}
+
+// Rewriting implements wire.Rewriter. Before it's decided, it may be MongoDB.
+func (d *detector) Rewriting() bool {
+	r := d.rewriter()
+	return !d.decided && d.options.Rename != nil || r != nil && r.Rewriting()
+}
+
+// Rewrites implements wire.Rewriter.
+func (d *detector) Rewrites(x *wire.Exchange) bool {
+	r := d.rewriter()
+	return r != nil && r.Rewrites(x)
+}
+
+// Rewrite implements wire.Rewriter.
+func (d *detector) Rewrite(x *wire.Exchange, b, out []byte) ([]byte, bool) {
+	return d.rewriter().Rewrite(x, b, out)
+}
+
 // Removing implements wire.Inspector.
 func (d *detector) Removing() bool {
 	i := d.inspector()

@@ -46,6 +46,20 @@ type Inspector interface {
 	Removing() bool
 }
 
+// Rewriter is an Inspector that changes messages to the client by itself,
+// whatever rules there are (a hello reply's names).
+type Rewriter interface {
+	Inspector
+	// Rewriting reports whether any message may have to be changed.
+	Rewriting() bool
+	// Rewrites reports whether the messages that answer x may have to be: they are
+	// kept back until they are whole.
+	Rewrites(x *Exchange) bool
+	// Rewrite appends to out what to send instead of a whole message that answers
+	// x. False: it's to pass as it is.
+	Rewrite(x *Exchange, bytes, out []byte) ([]byte, bool)
+}
+
 // Asked is a request at the moment at which it's known what it asks for.
 type Asked struct {
 	// Exchange is nil if the message asks for nothing by itself.

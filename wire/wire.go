@@ -177,6 +177,14 @@ type Options struct {
 	// host and port, from its first message ("host_info") or from a heartbeat
 	// ("heartbeat"); nil: nobody asks. It must not call back into the session.
 	Member func(name, basis string)
+	// Rename gives the address that clients are to dial for a member of a MongoDB
+	// set, by the name that hello replies have for it; the name itself if there
+	// is none. Nil: hello replies pass as they are. It must not call back into
+	// the session.
+	Rename func(member string) string
+	// ReplicaSet is called with the set's name when a hello reply has one for the
+	// first time; nil: nobody asks. It must not call back into the session.
+	ReplicaSet func(name string)
 	// Ledger holds each PostgreSQL exchange back until the next one has begun, so
 	// that what comes between (a driver that prepares, a bare Sync) is counted
 	// to it: for captures, where nobody waits.

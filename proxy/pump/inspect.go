@@ -72,7 +72,7 @@ func (rd *reading) judge(lo, hi int, pc *wire.Piece) {
 			p.how = losing
 		case !pc.First:
 			p.how = unseen
-		case c.keeps(p.dir):
+		case c.keeps(p.dir) || c.rewrites(p.dir, pc.Exchange):
 			p.how = keeping
 		default:
 			p.how = streaming
@@ -108,6 +108,11 @@ func (c *Conn) keeps(dir wire.Direction) bool {
 		return c.refuses()
 	}
 	return c.replaces()
+}
+
+// rewrites reports whether a message is kept back because it may be changed.
+func (c *Conn) rewrites(dir wire.Direction, x *wire.Exchange) bool {
+	return dir == wire.ToClient && x != nil && c.rewriter != nil && c.rewriter.Rewrites(x)
 }
 
 // lose throws n bytes away, which the session was shown.
@@ -146,7 +151,7 @@ func (rd *reading) decide(lo, hi int, pc *wire.Piece) {
 		if rd.request(lo, hi, &last, streamed) {
 			return
 		}
-	} else if rd.reply(lo, hi, &last, streamed) {
+	} else if rd.reply(lo, hi, &last, streamed) || !streamed && rd.rewrite(lo, hi, &last) {
 		return
 	}
 	rd.passAll(lo, hi, &last)

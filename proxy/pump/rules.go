@@ -10,6 +10,7 @@ type ruled struct {
 	rules     *inject.Rules
 	from      string
 	inspector wire.Inspector // nil: messages can't be told apart
+	rewriter  wire.Rewriter  // nil: none is changed but by rules
 	// inspecting: messages are decoded before they are forwarded.
 	inspecting bool
 	// known: it's not a connection that does nothing but watch the server.
@@ -26,7 +27,11 @@ type ruled struct {
 
 func newRuled(c *Config) ruled {
 	i, _ := c.Session.(wire.Inspector)
-	return ruled{inspector: i, from: c.From, known: i == nil}
+	r := ruled{inspector: i, from: c.From, known: i == nil}
+	if w, ok := c.Session.(wire.Rewriter); ok && w.Rewriting() {
+		r.rewriter, r.inspecting = w, true
+	}
+	return r
 }
 
 // SetRules has rules apply from now on, in the place of those before: what was
@@ -55,9 +60,11 @@ func (c *Conn) SetFrom(from string, now wire.Stamp) {
 // lookInside decides whether messages are to be decoded before they are
 // forwarded.
 func (c *Conn) lookInside() {
-	c.inspecting = c.inspector != nil && (c.rules.Inspect(!c.known) || c.answers.Len() > 0 ||
+	c.inspecting = c.inspector != nil && (c.rewriting() || c.rules.Inspect(!c.known) || c.answers.Len() > 0 ||
 		c.inspector.Removing() || c.dirs[0].undecided() || c.dirs[1].undecided())
 }
+
+func (c *Conn) rewriting() bool { return c.rewriter != nil && c.rewriter.Rewriting() }
 
 // recognise notes when the protocol turns out to have no connections for
 // monitoring alone.

@@ -210,13 +210,39 @@ func (rd *reading) loseReply(pc *wire.Piece) {
 
 // failReply puts an error in the reply's place.
 func (rd *reading) failReply(x *wire.Exchange, ch *choice, lo, hi int, pc *wire.Piece) {
-	c, p := rd.Conn, rd.p
-	whole := rd.b[lo:hi]
-	if len(p.kept) > 0 {
-		p.kept = append(p.kept, whole...)
-		whole = p.kept
+	whole := rd.whole(lo, hi)
+	rd.replace(whole, rd.inspector.Fail(x, &ch.failure, whole, nil), pc)
+}
+
+// rewrite puts another message in the place of one that answers an exchange, if
+// the session wants it so. True: it's dealt with.
+func (rd *reading) rewrite(lo, hi int, pc *wire.Piece) bool {
+	if !rd.rewrites(wire.ToClient, pc.Exchange) {
+		return false
 	}
-	b := c.inspector.Fail(x, &ch.failure, whole, nil)
+	whole := rd.whole(lo, hi)
+	b, ok := rd.rewriter.Rewrite(pc.Exchange, whole, nil)
+	if !ok {
+		b = whole
+	}
+	rd.replace(whole, b, pc)
+	return true
+}
+
+// whole is the message to the client of which the stretch [lo, hi) is the last
+// piece, with what of it was kept back.
+func (rd *reading) whole(lo, hi int) []byte {
+	p := rd.p
+	if len(p.kept) == 0 {
+		return rd.b[lo:hi]
+	}
+	p.kept = append(p.kept, rd.b[lo:hi]...)
+	return p.kept
+}
+
+// replace passes b in the place of a whole message.
+func (rd *reading) replace(whole, b []byte, pc *wire.Piece) {
+	c, p := rd.Conn, rd.p
 	p.edits.replace(len(whole), len(b))
 	c.put(p, b, &wire.Piece{Exchange: pc.Exchange, Len: len(b), Draw: pc.Draw}, rd.now)
 	p.forgetKept()

@@ -125,7 +125,7 @@ func pack(id byte, op int32, body []byte) []byte {
 
 // Fail implements wire.Inspector: the reply in b, but with an error.
 func (s *session) Fail(x *wire.Exchange, f *wire.Failure, b, out []byte) []byte {
-	a, was := s.opened(b, x)
+	a, was := s.opened(b)
 	a.doc = s.errorDocument(x, f)
 	if f.ConcernError {
 		a.doc = s.concernDocument(x, f, was)
@@ -135,13 +135,20 @@ func (s *session) Fail(x *wire.Exchange, f *wire.Failure, b, out []byte) []byte 
 
 // opened is an envelope like that of a reply of the server's, and the document in
 // it; nil if it can't be read whole.
-func (s *session) opened(b []byte, x *wire.Exchange) (a answer, doc bson.Raw) {
+func (s *session) opened(b []byte) (a answer, doc bson.Raw) {
+	a, body := s.unpacked(b)
+	return a, documentOf(a.op, body)
+}
+
+// unpacked is the same, with the body that the document is in: behind the
+// header, and inflated; empty if it can't be.
+func (s *session) unpacked(b []byte) (a answer, body []byte) {
 	var h header
 	if ok, err := h.read(b, false); !ok || err != nil {
 		return a, nil
 	}
 	a = answer{id: h.requestID, to: h.responseTo, op: h.op}
-	body := b[headerLen:]
+	body = b[headerLen:]
 	if h.op == opCompressed && len(body) > packedHead {
 		a.op, a.compressor = int32(le32(body)), compressorName(body[8])
 		size := le32(body[4:])
@@ -157,20 +164,25 @@ func (s *session) opened(b []byte, x *wire.Exchange) (a answer, doc bson.Raw) {
 		body = bytes.Clone(out)
 	}
 	a.checksum = h.op == opMsg && h.flags&flagChecksum != 0
-	return a, documentOf(a.op, body)
+	return a, body
+}
+
+// documentAt is where the first document of a reply's body begins.
+func documentAt(op int32) int {
+	switch op {
+	case opMsg:
+		return flagsLen + 1
+	case opReply:
+		return 20
+	}
+	return 0
 }
 
 // documentOf is the first document of a reply's body.
 func documentOf(op int32, body []byte) bson.Raw {
-	skip := 0
-	switch op {
-	case opMsg:
-		skip = flagsLen + 1
-		if len(body) <= skip || body[flagsLen] != 0 {
-			return nil
-		}
-	case opReply:
-		skip = 20
+	skip := documentAt(op)
+	if op == opMsg && (len(body) <= skip || body[flagsLen] != 0) {
+		return nil
 	}
 	if len(body) < skip+minDocument {
 		return nil

@@ -8,11 +8,12 @@ import (
 )
 
 const (
-	headerLen  = 16
-	flagsLen   = 4
-	minMessage = headerLen
-	maxMessage = 48_000_000 // maxMessageSizeBytes (message.h, both directions)
-	tlsLen     = 6          // bytes that tell a TLS handshake from a length
+	headerLen   = 16
+	flagsLen    = 4
+	checksumLen = 4
+	minMessage  = headerLen
+	maxMessage  = 48_000_000 // maxMessageSizeBytes (message.h, both directions)
+	tlsLen      = 6          // bytes that tell a TLS handshake from a length
 )
 
 // framer walks one direction's bytes from header to header.

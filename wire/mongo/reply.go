@@ -105,6 +105,10 @@ func (r *reply) field(key []byte, typ byte) (node, action) {
 		return atConnectionID, collect
 	case "maxWireVersion":
 		return atMaxWire, collect
+	case "setName":
+		if r.s.options.ReplicaSet != nil && isHello(r.x.Operation) {
+			return want(key, typ, "setName", typeString, atSetName)
+		}
 	case "$err":
 		r.failure = r.failure || r.opReply
 	}
@@ -116,6 +120,10 @@ func (r *reply) value(n node, typ byte, v []byte) {
 	switch n {
 	case atOpTimeOnly, atOpTimeTS:
 		r.opTime.TS = binary.LittleEndian.Uint64(v)
+		return
+	case atSetName:
+		r.s.options.ReplicaSet(metadataText(v))
+		r.s.options.ReplicaSet = nil // once
 		return
 	case atOperationTime:
 		r.logical = wire.OpTime{T: -1, TS: binary.LittleEndian.Uint64(v)}

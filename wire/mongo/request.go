@@ -54,6 +54,7 @@ const (
 	atLastErrorN
 	atConnectionID
 	atMaxWire
+	atSetName
 )
 
 // request reads what a command says and puts it into its exchange.
