@@ -160,9 +160,9 @@ func (c *conn) emit(x *wire.Exchange) bool {
 
 // report passes on what a connection between members said.
 func (c *conn) report(r *wire.Report) {
-	r.Connection = c.ordinal
+	r.Connection, r.Told = c.ordinal, c.link.proxy.clock.now()
 	if r.Out == 0 { // an end that nobody stamped
-		r.Out = c.link.proxy.clock.now()
+		r.Out = r.Told
 	}
 	c.link.proxy.config.Tracer.OfferReport(r, c.info)
 }

@@ -28,6 +28,7 @@ type quorumRig struct {
 	proxy   *proxy.Proxy
 	server  string // as the tracer calls the primary
 	begin   string // LSN at which the test began
+	names   *trace.StandbyNames
 
 	mu   sync.Mutex
 	seen []judged
@@ -149,6 +150,7 @@ func (r *quorumRig) setNames(t *testing.T, names string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.names = rule
 	r.tracer.SetRule(r.server, rule)
 }
 

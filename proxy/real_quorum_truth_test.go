@@ -23,9 +23,11 @@ import (
 // standby acknowledges, and at debug3, whenever it's its turn to, up to where it
 // has released the backends that wait (ProcessStandbyReplyMessage in
 // src/backend/replication/walsender.c and SyncRepReleaseWaiters in syncrep.c, the
-// same in 15, 17 and 18). The first release up to a commit's end was that
-// commit's. It's usually the one that satisfied the rule who says so; but a
-// walsender enters an acknowledgement before it looks whom to release, and
+// same in 15, 17 and 18). The first that released anybody and came up to a
+// commit's end released that commit. (It wakes them before it says so, and on a
+// busy machine another that has nobody to release may be heard first.) It's usually
+// the one that satisfied the rule who says so. But a walsender enters an
+// acknowledgement before it looks whom to release, and where several are needed
 // another that looks in between acts on it first.
 //
 // Which commit a client's write was is known from the client, which asked for
@@ -34,12 +36,14 @@ import (
 var truthSettings = map[string]string{"log_min_messages": "debug3", "log_line_prefix": "app=%a ", "wal_keep_size": "256MB"}
 
 var truthLine = regexp.MustCompile(`(?m)^app=(\S*) DEBUG:  (released|write) .*$`)
+var howMany = regexp.MustCompile(`(\d+) procs`)
 var anLSN = regexp.MustCompile(`[0-9A-F]+/[0-9A-F]+`)
 
 // logged is what a walsender says.
 type logged struct {
 	by       string
 	releases bool
+	released [wire.Levels]bool // somebody
 	upTo     [wire.Levels]wire.Position
 }
 
@@ -50,6 +54,9 @@ func (r *quorumRig) truth(t *testing.T) (list truth) {
 		line := logged{by: m[1], releases: m[2] == "released"}
 		for l, s := range anLSN.FindAllString(m[0], wire.Levels) {
 			line.upTo[l] = lsn(t, s)
+		}
+		for l, n := range howMany.FindAllStringSubmatch(m[0], wire.Levels) {
+			line.released[l] = n[1] != "0"
 		}
 		list = append(list, line)
 	}
@@ -63,16 +70,19 @@ type truth []logged
 func (list truth) of(end wire.Position, level string) (by, last string) {
 	l := map[string]wire.Level{"remote_write": wire.Written, "on": wire.Durable, "remote_apply": wire.Applied}[level]
 	had := map[string]bool{}
+	var idle logged // who found nobody waiting
 	for _, line := range list {
 		switch {
 		case !line.upTo[l].Reaches(end):
-		case line.releases:
+		case line.releases && line.released[l]:
 			return line.by, last
+		case line.releases:
+			idle = line
 		case !had[line.by]:
 			had[line.by], last = true, line.by
 		}
 	}
-	return "", ""
+	return idle.by, last
 }
 
 func lsn(t *testing.T, s string) wire.Position {
@@ -139,6 +149,9 @@ func (r *quorumRig) compare(t *testing.T, all []made, seen []judged) (list []ver
 		next[j.pid]++
 		end, ok := ends[m.xid]
 		by, last := truth.of(end, j.level)
+		if r.names.Count == 1 {
+			last = by
+		}
 		if !ok || by == "" {
 			t.Fatalf("the servers don't know transaction %d: at %v, released by %q", m.xid, end, by)
 		}
@@ -152,23 +165,27 @@ func (r *quorumRig) compare(t *testing.T, all []made, seen []judged) (list []ver
 
 // checkAgainstTruth asserts that no span names a wrong standby, that most name
 // one, and that it's mostly the one that the delays make likely: how often it
-// isn't is up to the disk and to how busy the machine is.
+// isn't is up to the disk and to how busy the machine is. On one that is so busy
+// that a walsender stands still for longer than the standbys are apart, what we
+// saw isn't what happened; once is let pass.
 func checkAgainstTruth(t *testing.T, about string, list []verdict, likely string) {
 	t.Helper()
 	var wrong, unknown, unlikely int
+	stood := map[wire.Stamp]bool{} // one acknowledgement may release many
 	for _, v := range list {
 		switch {
 		case v.by == "":
 			unknown++
 		case v.by != v.truth && v.by != v.last:
 			wrong++
+			stood[v.released] = true
 		}
 		if v.truth != likely && v.last != likely {
 			unlikely++
 		}
 	}
 	t.Logf("%s: %d writes, %d wrong, %d unknown; %d not released by %s", about, len(list), wrong, unknown, unlikely, likely)
-	if n := len(list); wrong*200 > n || unknown*50 > n+49 || unlikely*2 > n {
+	if n := len(list); wrong*200 > n && len(stood) > 1 || unknown*20 > n+19 || unlikely*2 > n {
 		t.Errorf("%s: of %d writes %d wrong, %d unknown, %d not released by %s", about, n, wrong, unknown, unlikely, likely)
 	}
 }

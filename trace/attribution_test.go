@@ -2,6 +2,7 @@ package trace
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,8 +198,18 @@ func TestTracer_HoldsWritesForTheirReports(t *testing.T) {
 			by, basis string
 			at        time.Duration
 		}
+		var mu sync.Mutex
 		got := map[*Conn]seen{}
+		look := func(c *Conn) (seen, bool) {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			s, ok := got[c]
+			return s, ok
+		}
 		tr := New(100, consumerFunc(func(f *Finished) {
+			mu.Lock()
+			defer mu.Unlock()
 			got[f.Conn] = seen{f.Replication.ReleasedBy, f.Replication.Basis, time.Since(conn.Epoch)}
 		}))
 		defer tr.Close()
@@ -217,14 +228,14 @@ func TestTracer_HoldsWritesForTheirReports(t *testing.T) {
 		time.Sleep(30 * time.Millisecond) // longer than the worker lingers
 		report(wire.ReportSent, 15, 100, commitOf(7, 100))
 		report(wire.ReportReached, 41, 100)
-		if _, early := got[conn]; early {
+		if _, early := look(conn); early {
 			t.Error("judged before its reports were in")
 		}
-		if s, ok := got[other]; !ok || s.basis != "" {
+		if s, ok := look(other); !ok || s.basis != "" {
 			t.Errorf("a write to a server without such links: %v, %v", s, ok)
 		}
 		time.Sleep(settleTime)
-		if s := got[conn]; s.by != "s1" || s.at > 51*time.Millisecond+settleTime+linger {
+		if s, _ := look(conn); s.by != "s1" || s.at > 51*time.Millisecond+settleTime+linger {
 			t.Errorf("judged as %v", s)
 		}
 	})
@@ -288,13 +299,23 @@ func TestJudge_TiesNameNobody(t *testing.T) {
 	judge := func(names string, s2 int, replyIn int) *Finished {
 		k := twoStandbys(commitOf(7, 100))
 		k.g.members[1].reached[wire.Durable] = history{}
-		k.g.members[1].reached[wire.Durable].add(ms64(s2), wire.LSN(100))
+		k.g.members[1].reached[wire.Durable].add(ms64(s2), wire.LSN(100), 0)
 		var a attribution
 		a.servers = map[string]*replicas{"pg.p": &k.g}
 		a.setRule("pg.p", rule(t, names))
 		f := written("on", replyIn)
 		a.judge(f)
 		return f
+	}
+	// What was held up before it was written may have come after what was written later.
+	k := twoStandbys(commitOf(7, 100))
+	rel := k.g.released(rule(t, "ANY 2 (s1, s2)"), wire.LSN(100), wire.Durable)
+	if rel.by.name != "s2" || rel.rival(wire.LSN(100), wire.Durable, time.Millisecond) != nil {
+		t.Errorf("49 ms apart: %+v", rel)
+	}
+	k.g.members[0].reached[wire.Durable].entries[1].late = 60 * time.Millisecond
+	if rel.rival(wire.LSN(100), wire.Durable, time.Millisecond) == nil {
+		t.Error("s1's may have been written after that of s2")
 	}
 	for _, tt := range []struct {
 		names       string

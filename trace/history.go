@@ -2,6 +2,7 @@ package trace
 
 import (
 	"slices"
+	"time"
 
 	"github.com/wirewait/wirewait/wire"
 )
@@ -20,13 +21,14 @@ type history struct {
 type reach struct {
 	at       wire.Stamp
 	position wire.Position
+	late     time.Duration // by how much it may have been later
 }
 
 const maxHistory = 8192
 
 // add notes that a position was reached at at, or earlier. Reports of several
 // connections may come out of order.
-func (h *history) add(at wire.Stamp, p wire.Position) {
+func (h *history) add(at wire.Stamp, p wire.Position, late time.Duration) {
 	if p.IsZero() || h.forgotten.Reaches(p) {
 		return
 	}
@@ -41,7 +43,7 @@ func (h *history) add(at wire.Stamp, p wire.Position) {
 	for end < len(h.entries) && p.Reaches(h.entries[end].position) {
 		end++
 	}
-	h.entries = slices.Replace(h.entries, i, end, reach{at, p})
+	h.entries = slices.Replace(h.entries, i, end, reach{at, p, late})
 	if len(h.entries) > maxHistory {
 		half := len(h.entries) / 2
 		h.forgotten = h.entries[half-1].position
@@ -51,12 +53,17 @@ func (h *history) add(at wire.Stamp, p wire.Position) {
 
 // reached is when p was first reached; not ok: not yet, or nobody remembers.
 func (h *history) reached(p wire.Position) (at wire.Stamp, ok bool) {
+	e, ok := h.find(p)
+	return e.at, ok
+}
+
+func (h *history) find(p wire.Position) (reach, bool) {
 	if h.forgotten.Reaches(p) {
-		return 0, false
+		return reach{}, false
 	}
 	i, _ := slices.BinarySearchFunc(h.entries, p, func(e reach, p wire.Position) int { return e.position.Compare(p) })
 	if i == len(h.entries) {
-		return 0, false
+		return reach{}, false
 	}
-	return h.entries[i].at, true
+	return h.entries[i], true
 }

@@ -112,13 +112,22 @@ func (g *replicas) satisfied(rule Rule, p wire.Position, level wire.Level, s ste
 }
 
 // rival is another member that may have been the one, had the server taken in
-// its acknowledgement and that of r.by in the other order: it came within d of
-// it. Under ANY each that counts may; under FIRST only those do that are waited
+// its acknowledgement and that of r.by in the other order: the later one came
+// within d of the other, or of when that was surely written. Under ANY each that counts may; under FIRST only those do that are waited
 // for. Nil: there is none.
 func (r release) rival(p wire.Position, level wire.Level, d time.Duration) *member {
+	own, _ := r.by.reached[level].find(p)
+	own.at = r.at // which is later, if it was another's going that made it the one
 	for _, m := range r.counted {
-		at, ok := m.reached[level].reached(p)
-		if ok && m.name != r.by.name && max(at-r.at, r.at-at) <= wire.Stamp(d) {
+		e, ok := m.reached[level].find(p)
+		if !ok || m.name == r.by.name {
+			continue
+		}
+		first, second := own, e
+		if first.at > second.at {
+			first, second = second, first
+		}
+		if first.at.Add(first.late+d) >= second.at {
 			return m
 		}
 	}

@@ -123,7 +123,7 @@ func TestHistory_IsTheFirstTimeOfEachPosition(t *testing.T) {
 		at  wire.Stamp
 		lsn uint64
 	}{{10, 100}, {20, 100}, {30, 300}, {25, 200}, {40, 250}, {35, 400}, {50, 0}} {
-		h.add(e.at, wire.LSN(e.lsn))
+		h.add(e.at, wire.LSN(e.lsn), 0)
 	}
 	for lsn, want := range map[uint64]wire.Stamp{1: 10, 100: 10, 101: 25, 200: 25, 201: 30, 300: 30, 301: 35, 400: 35, 401: 0} {
 		if at, ok := h.reached(wire.LSN(lsn)); at != want || ok != (want != 0) {
@@ -131,7 +131,7 @@ func TestHistory_IsTheFirstTimeOfEachPosition(t *testing.T) {
 		}
 	}
 	for i := range 3 * maxHistory {
-		h.add(wire.Stamp(1000+i), wire.LSN(uint64(1000+i)))
+		h.add(wire.Stamp(1000+i), wire.LSN(uint64(1000+i)), 0)
 	}
 	if len(h.entries) > maxHistory {
 		t.Errorf("%d entries", len(h.entries))

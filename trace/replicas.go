@@ -53,7 +53,7 @@ func (g *replicas) report(r *wire.Report) {
 		g.leave(r)
 	case wire.ReportSent:
 		m := g.member(r.Member, r.Connection)
-		m.sent.add(r.In, r.Sent)
+		m.sent.add(r.In, r.Sent, 0)
 		g.blind = r.Blind
 		for _, c := range r.Commits {
 			g.commits.add(c, r.In)
@@ -68,7 +68,7 @@ func (g *replicas) report(r *wire.Report) {
 func (g *replicas) reached(r *wire.Report, p *wire.Progress) {
 	m := g.member(p.Member, r.Connection)
 	for level, position := range p.Reached {
-		m.reached[level].add(r.Out, position)
+		m.reached[level].add(r.Out, position, max(r.Told.Sub(r.Out), 0))
 	}
 	if m.since == 0 && !p.Reached[wire.Durable].IsZero() {
 		m.since = r.Out

@@ -30,6 +30,10 @@ const (
 type Report struct {
 	Kind    ReportKind
 	In, Out Stamp
+	// Told is when the report was told, which is after the write returned: whatever
+	// it did to the server, it did not before Out, and may have done later than it
+	// by as much as we were kept from writing. It's the receiver's to fill in.
+	Told Stamp
 	// Member is who receives the log over this connection: PostgreSQL's
 	// application_name; MongoDB's member.
 	Member string
