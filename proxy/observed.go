@@ -120,12 +120,13 @@ func (p *Proxy) byID(id uint64) *conn {
 // look is what is known now.
 func (c *conn) look() Connection {
 	at := Connection{
-		ID: c.ordinal, Link: c.link.Name(), Client: c.from.String(), State: Connecting, Delay: *c.settings(),
+		ID: c.ordinal, Link: c.link.Name(), State: Connecting, Delay: *c.settings(),
 		Since: c.link.proxy.clock.start.Add(time.Duration(c.accepted)),
 	}
 	c.addTo(&at.Counts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	at.Client = c.from.String()
 	at.Protocol, at.Peer = c.protocol, c.peer
 	if c.pump != nil {
 		session := c.pump.Session()

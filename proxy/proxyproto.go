@@ -62,7 +62,9 @@ func (c *conn) introduce(nc net.Conn) error {
 		}
 		_ = nc.SetReadDeadline(time.Time{})
 		if from != nil {
+			c.mu.Lock() // control looks at from
 			c.from, c.to, basis = from, to, basisProxyHeader
+			c.mu.Unlock()
 		}
 	}
 	c.tell(c.route.sources.at(c.from), basis)
