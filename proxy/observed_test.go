@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"testing"
 	"time"
@@ -157,4 +158,35 @@ func stuck(t *testing.T) *Proxy {
 	soon(t, "a line is full", func() bool { return of(p, "full").Ways[wire.ToServer].Paused == 1 })
 	soon(t, "a dial hangs", func() bool { return of(p, "hanging").ConnectionsOpen == 1 })
 	return p
+}
+
+// TestSetDelays_OfALinkThatSeveralDial: each keeps what isn't changed.
+func TestSetDelays_OfALinkThatSeveralDial(t *testing.T) {
+	p, l := start(t, LinkConfig{
+		Name: "a", Upstream: "127.0.0.1:1", Protocol: wire.TCP, Delay: rtt(10 * time.Millisecond),
+		Sources: []Source{{Name: "near", Delay: rtt(20 * time.Millisecond)}, {Name: "far", Delay: rtt(200 * time.Millisecond)}},
+	})
+	jitter := time.Millisecond
+	if err := p.SetDelays(map[string]DelayPatch{"a": {Jitter: &jitter}}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]time.Duration{"": l.Delay().Delay[0].Base}
+	for _, s := range l.SourceDelays() {
+		if got[s.Name] = s.Delay.Delay[0].Base; s.Delay.Delay[1].Jitter != jitter {
+			t.Errorf("%s has a jitter of %v", s.Name, s.Delay.Delay[1].Jitter)
+		}
+	}
+	if want := map[string]time.Duration{"": 5 * time.Millisecond, "near": 10 * time.Millisecond, "far": 100 * time.Millisecond}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// Of all, or of none.
+	jitter = 50 * time.Millisecond
+	if err := p.SetDelays(map[string]DelayPatch{"a": {Jitter: &jitter}, "b": {}}); err == nil {
+		t.Error("a jitter that is more than a delay was taken")
+	}
+	for _, s := range l.SourceDelays() {
+		if s.Delay.Delay[0].Jitter != time.Millisecond {
+			t.Errorf("refused, and %s has %v", s.Name, s.Delay.Delay[0].Jitter)
+		}
+	}
 }

@@ -49,3 +49,18 @@ func (l *Link) plan(change DelayPatch, next map[*source]inject.Settings) error {
 	}
 	return nil
 }
+
+// SourceDelay is what a link adds to the connections of one who dials it.
+type SourceDelay struct {
+	Name  string
+	Delay inject.Settings
+}
+
+// SourceDelays are those of all who dial the link, where there are several; else
+// nil: Delay has it.
+func (l *Link) SourceDelays() (list []SourceDelay) {
+	for _, of := range l.route.Load().sources.all {
+		list = append(list, SourceDelay{of.name, *of.settings.Load()})
+	}
+	return list
+}

@@ -28,7 +28,10 @@ type Link struct {
 	Upstream string `json:"upstream"`
 	// Protocol is empty if it's detected for each connection.
 	Protocol string `json:"protocol,omitempty"`
-	Delay    Delay  `json:"delay"`
+	// Delay is for connections that nothing tells, where several dial the link,
+	// and Sources has those that are told.
+	Delay   Delay        `json:"delay"`
+	Sources []LinkSource `json:"sources,omitempty"`
 
 	Connections LinkConnections `json:"connections"`
 	Exchanges   uint64          `json:"exchanges"`
@@ -36,6 +39,12 @@ type Link struct {
 	DecodeFailures map[string]uint64 `json:"decode_failures"`
 	ToServer       Way               `json:"to_server"`
 	ToClient       Way               `json:"to_client"`
+}
+
+// LinkSource is one of several who dial a link.
+type LinkSource struct {
+	Name  string `json:"name"`
+	Delay Delay  `json:"delay"`
 }
 
 // LinkConnections are counts of a link's connections since the start, but for
@@ -105,8 +114,12 @@ func describeLink(l *proxy.Link, n *trace.LinkCounters, e trace.DelayErrors) Lin
 	if failures == nil {
 		failures = map[string]uint64{}
 	}
+	var sources []LinkSource
+	for _, s := range l.SourceDelays() {
+		sources = append(sources, LinkSource{s.Name, DescribeDelay(s.Delay)})
+	}
 	return Link{
-		Name: l.Name(), From: set.From, To: set.To, Listen: listen, Upstream: set.Upstream, Protocol: string(set.Protocol),
+		Name: l.Name(), Sources: sources, From: set.From, To: set.To, Listen: listen, Upstream: set.Upstream, Protocol: string(set.Protocol),
 		Delay: DescribeDelay(l.Delay()),
 		Connections: LinkConnections{
 			Open: n.ConnectionsOpen, Total: n.ConnectionsTotal, Encrypted: n.Encrypted, Opaque: n.Opaque,

@@ -153,7 +153,7 @@ func TestOpenAPI_NamesEveryField(t *testing.T) {
 		t.Errorf("the file has the effects %q, there are %q", effects, inject.EffectNames())
 	}
 	for _, v := range []any{
-		Refusal{}, Health{}, Links{}, Link{}, LinkConnections{}, Way{}, Delay{}, OneWay{}, Connections{}, Connection{}, ConnectionWay{},
+		Refusal{}, Health{}, Links{}, Link{}, LinkSource{}, LinkConnections{}, Way{}, Delay{}, OneWay{}, Connections{}, Connection{}, ConnectionWay{},
 		Waits{}, Wait{}, Quantiles{}, Scenario{}, Rules{}, Rule{}, RuleLink{},
 	} {
 		typ := reflect.TypeOf(v)

@@ -46,6 +46,10 @@ func TestV1_NeverWaits(t *testing.T) {
 	for _, request := range []string{
 		"GET /v1/health", "GET /v1/config", "GET /v1/links", "GET /v1/links/full", "GET /v1/connections", "GET /v1/waits", "DELETE /v1/waits",
 		`PATCH /v1/links {"links": {"full": {"rtt": "1s"}, "hanging": {"rtt": "1s"}}}`, `PATCH /v1/links/hanging {"rtt": "2s"}`,
+		`PUT /v1/rules [{"name": "cut", "effect": "hold"}, {"name": "lost", "effect": "lose_reply"}]`, "GET /v1/rules", "GET /v1/rules/cut",
+		`POST /v1/rules {"name": "more", "effect": "hold"}`, `PATCH /v1/rules/cut {"effect": "reset_peer"}`, "DELETE /v1/rules/cut", "PUT /v1/rules []",
+		`PUT /v1/scenario {"name": "x", "end": "1h", "steps": [{"name": "y", "at": 0, "links": {"full": {"rtt": "3s"}}, "rules": [{"name": "cut", "effect": "hold"}]}]}`,
+		"GET /v1/scenario", "DELETE /v1/scenario",
 		"GET /v1/connections/" + jsonNumber(all.Connections[0].ID),
 		"DELETE /v1/connections/" + jsonNumber(all.Connections[0].ID), "DELETE /v1/connections/" + jsonNumber(all.Connections[1].ID),
 	} {
