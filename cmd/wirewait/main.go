@@ -9,6 +9,7 @@
 //	wirewait demo
 //	wirewait demo postgres
 //	wirewait lab postgres
+//	wirewait lab mongodb
 //	wirewait report --watch
 //	wirewait assert --max-p99 majority=250ms
 //	wirewait connections

@@ -55,7 +55,8 @@ func (s *Server) elections() {
 	for sleep(s.ctx, tick, nil) == nil && s.gate.pass(s.ctx) == nil {
 		s.mu.Lock()
 		r := s.set
-		stand := r.electable() && (time.Since(r.heard) > timeout+lot || r.outranks(timeout)) && time.Now().After(notBefore)
+		waited := time.Since(r.heard) > timeout+lot || r.config.voters() == 1
+		stand := r.electable() && (waited || r.outranks(timeout)) && time.Now().After(notBefore)
 		if r.state == statePrimary && !r.hearsMajority(timeout) {
 			s.stepDown()
 		}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/wirewait/wirewait/internal/lab/mongod"
+)
+
+func labMongoCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "mongodb",
+		Usage:     "a MongoDB replica set in this process",
+		UsageText: "wirewait lab mongodb [--members NAME,...] [--write-delay NAME=TIME]... [--dir DIRECTORY]",
+		Description: "The members are a model of mongod 8.0, with journals on disk: they replicate, vote and\n" +
+			"wait as it does, and take what drivers and mongosh send for ordinary reads and writes.\n" +
+			"Connection strings are printed on standard output; SIGINT or SIGTERM ends it all, and\n" +
+			"nothing stays, unless --dir says where.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "members", Value: "a,b,c", Usage: "`NAME,...` of the members; the first is primary at the start"},
+			&cli.StringFlag{Name: "set", Value: "rs0", Usage: "`NAME` of the set"},
+			&cli.StringSliceFlag{Name: "write-delay", Usage: "a member's `NAME=TIME` from getting a write until its journal has it"},
+			&cli.StringSliceFlag{Name: "apply-delay", Usage: "a member's `NAME=TIME` from its journal until reads show it"},
+			&cli.StringSliceFlag{Name: "delayed", Usage: "a member's `NAME=TIME` of secondaryDelaySecs, in whole seconds"},
+			&cli.BoolFlag{Name: "no-chaining", Usage: "all follow the primary, and none another that is nearer"},
+			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the members' files, which stay and are gone on from (default: a temporary one)"},
+		},
+		Action: func(c *cli.Context) error {
+			if err := refuseArguments(c, "lab mongodb takes flags only"); err != nil {
+				return err
+			}
+			l, err := parseLabMongo(c)
+			if err != nil {
+				return err
+			}
+			if err := l.run(c.Context); err != nil {
+				return fmt.Errorf("%s: %w", commandName(c), err)
+			}
+			return nil
+		},
+	}
+}
+
+// labMongo is one run of the lab.
+type labMongo struct {
+	options               mongod.SetOptions
+	writeDelay, applyTime map[string]time.Duration // by member
+	out                   io.Writer
+}
+
+func parseLabMongo(c *cli.Context) (*labMongo, error) {
+	r := &reader{Context: c}
+	l := &labMongo{out: c.App.Writer}
+	l.options = mongod.SetOptions{Name: c.String("set"), Dir: c.String("dir"), NoChaining: c.Bool("no-chaining")}
+	names := strings.Split(c.String("members"), ",")
+	l.writeDelay = memberTimes(r, "write-delay", names)
+	l.applyTime = memberTimes(r, "apply-delay", names)
+	delayed := memberTimes(r, "delayed", names)
+	for name, d := range delayed {
+		if d%time.Second != 0 {
+			r.problem("--delayed %s=%v: the time must be whole seconds", name, d)
+		}
+	}
+	for i, name := range names {
+		if name == "" || strings.ContainsAny(name, "/\\= ") || slices.Contains(names[:i], name) {
+			r.problem("--members %q: write NAME,..., each once, such as a,b,c", c.String("members"))
+			break
+		}
+		l.options.Members = append(l.options.Members, mongod.MemberOptions{Name: name, Delay: delayed[name]})
+	}
+	return l, r.err()
+}
+
+// memberTimes reads a flag of NAME=TIME.
+func memberTimes(r *reader, flag string, names []string) map[string]time.Duration {
+	times := map[string]time.Duration{}
+	for _, v := range r.StringSlice(flag) {
+		name, text, ok := strings.Cut(v, "=")
+		d, err := time.ParseDuration(text)
+		switch {
+		case !ok || err != nil || d < 0:
+			r.problem("--%s %q: write NAME=TIME, such as b=40ms", flag, v)
+		case !slices.Contains(names, name):
+			r.problem("--%s %q: no member is called %s", flag, v, name)
+		}
+		times[name] = d
+	}
+	return times
+}
+
+// run returns when it's asked to stop, and all members have ended.
+func (l *labMongo) run(ctx context.Context) (err error) {
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	set, err := mongod.StartSet(ctx, l.options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopSet(set)) }()
+	for _, m := range set.Members() {
+		m.SetWriteDelay(l.writeDelay[m.Name()])
+		m.SetApplyDelay(l.applyTime[m.Name()])
+	}
+	l.print(set)
+	<-ctx.Done()
+	return nil
+}
+
+// stopSet puts what the members have on disk before it closes them.
+func stopSet(set *mongod.Set) error {
+	var errs []error
+	for _, m := range set.Members() {
+		errs = append(errs, m.Stop())
+	}
+	return errors.Join(append(errs, set.Close())...)
+}
+
+// print says where everything is.
+func (l *labMongo) print(set *mongod.Set) {
+	fmt.Fprintf(l.out, "replica set %s: a model of MongoDB 8.0, in this process\n\n", l.options.Name)
+	fmt.Fprintf(l.out, "the set            %s\n", set.URI())
+	primary := set.Primary()
+	for _, m := range set.Members() {
+		what := "secondary"
+		if m == primary {
+			what = "primary"
+		}
+		fmt.Fprintf(l.out, "%-18s %s\n", m.Name()+", "+what, m.URI())
+	}
+	fmt.Fprintln(l.out, "\nSIGINT (Ctrl-C) ends it")
+}
