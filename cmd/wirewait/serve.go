@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"syscall"
@@ -120,6 +121,7 @@ func (s *service) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	spareProcessor()
 	// The proxy's own context is not ctx: its end would be a stop without
 	// patience.
 	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
@@ -203,5 +205,15 @@ func (s *service) stop(atOnce context.Context) {
 		if err := s.admin.Shutdown(ctx); err != nil {
 			s.log.Warn("admin", "error", err)
 		}
+	}
+}
+
+// spareProcessor lets a second goroutine run where there is one processor, unless
+// somebody said how many: an event loop with work holds on to its own for up to
+// 10 ms, and new connections would wait for that (the Go scheduler's
+// forcePreemptNS in runtime/proc.go).
+func spareProcessor() {
+	if runtime.GOMAXPROCS(0) == 1 && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2)
 	}
 }
