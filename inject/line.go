@@ -132,7 +132,7 @@ func (l *Line) append(due wire.Stamp, c *chunk, data []byte) {
 	if n := len(l.runs); n > l.head {
 		// Bytes that follow in the same memory and are due together are one
 		// run: one system call.
-		if r := &l.runs[n-1]; r.chunk == c && r.due == due {
+		if r := &l.runs[n-1]; r.chunk == c && r.due == due && cap(r.data)-len(r.data) == cap(data) {
 			r.data = r.data[:len(r.data)+len(data)]
 			return
 		}
