@@ -161,6 +161,16 @@ func TestUnit(t *testing.T) {
 		}
 	}
 	takesTime(t, unit["TimeoutStopSec"]+"s")
+	configuration := strings.Fields(unit["ExecStart"])[2]
+	if !strings.Contains(readme, " "+configuration+"\n") {
+		t.Errorf("systemd/README.md doesn't put anything at %s", configuration)
+	}
+	if got := ask(t, "check", "systemd/"+filepath.Base(configuration)); !strings.Contains(got, "no problems") {
+		t.Error(got)
+	}
+	if unit["ExecReload"] != "kill -HUP $MAINPID" {
+		t.Errorf("systemctl reload does %q", unit["ExecReload"])
+	}
 	if unit["DynamicUser"] != "yes" || unit["CapabilityBoundingSet"] != "" || unit["AmbientCapabilities"] != "" {
 		t.Error("it runs with more rights than it needs")
 	}
