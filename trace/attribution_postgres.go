@@ -59,7 +59,7 @@ func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 		if len(window) > 0 {
 			r.Began, r.Released = window[len(window)-1].seen, to
 		}
-	case !g.whole(from, to) || g.blind:
+	case !g.whole(from, to) || g.blind || from <= g.commits.forgotten:
 		r.Basis = BasisUnknown
 	case len(window) == 0:
 		r.Basis = BasisNoCommit
@@ -124,13 +124,14 @@ func levelOf(c *commit, believed string) (level wire.Level, contradicted bool) {
 
 // releaseOf is released, remembered.
 func (g *replicas) releaseOf(c *commit, rule Rule, level wire.Level) release {
-	if c.rule != rule {
-		c.rule, c.released = rule, [wire.Levels]release{}
+	if c.released != nil && c.level == level && c.rule == rule {
+		return *c.released
 	}
-	if c.released[level].by == nil {
-		c.released[level] = g.released(rule, c.End, level)
+	r := g.released(rule, c.End, level)
+	if r.by != nil {
+		c.released, c.level, c.rule = &r, level, rule
 	}
-	return c.released[level]
+	return r
 }
 
 // choose settles on what the candidates have in common.

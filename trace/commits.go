@@ -8,25 +8,38 @@ import (
 
 // commits are the records that somebody may wait for, in the order of the log,
 // each once, however many members it was sent to and how often.
-type commits struct{ list []commit }
+type commits struct {
+	list      []commit
+	forgotten wire.Stamp // those that were seen until then are gone
+}
 
 type commit struct {
 	wire.Commit
 	// seen is when it was first read on its way to any member.
 	seen wire.Stamp
-	// released is when the rule let those go who waited for it, by level; found
-	// once, since what is past doesn't change.
-	released [wire.Levels]release
-	rule     Rule // by which it was found
+	// released is when the rule let those go who waited for it at the level; found
+	// once, since what is past doesn't change. Nil: not looked for, or not yet.
+	released *release
+	level    wire.Level
+	rule     Rule
 }
 
+// maxCommits are 4 MB, and three seconds at 20,000 a second.
 const maxCommits = 1 << 16
+
+// forget drops the n oldest.
+func (c *commits) forget(n int) {
+	for _, x := range c.list[:n] {
+		c.forgotten = max(c.forgotten, x.seen)
+	}
+	c.list = slices.Delete(c.list, 0, n)
+}
 
 func (c *commits) add(x wire.Commit, seen wire.Stamp) {
 	n := len(c.list)
 	if n == 0 || x.End.Compare(c.list[n-1].End) > 0 {
 		if n >= maxCommits {
-			c.list = slices.Delete(c.list, 0, n/2)
+			c.forget(n / 2)
 		}
 		c.list = append(c.list, commit{Commit: x, seen: seen})
 		return

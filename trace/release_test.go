@@ -170,7 +170,32 @@ func TestCommits_AreKeptOnceInOrder(t *testing.T) {
 	if len(c.list) > maxCommits {
 		t.Errorf("%d commits are kept", len(c.list))
 	}
+	if c.forgotten < 1000 || c.forgotten >= 1000+2*maxCommits {
+		t.Errorf("forgotten until %d", c.forgotten)
+	}
 	if got := c.between(1000+2*maxCommits-10, 1000+2*maxCommits-5); len(got) != 6 {
 		t.Errorf("%d between, want 6", len(got))
+	}
+}
+
+// A standby that comes and goes without end is kept a while, not for ever; and
+// where all were gone the server may be another one, whose log begins afresh.
+func TestReplicas_ForgetThoseThatLeft(t *testing.T) {
+	var k talk
+	for i := range 100 {
+		connections["s1"] = uint64(100 + i)
+		k.joined(10*i, "s1")
+		k.sent(10*i+1, "s1", 1000, commitOf(1, 1000))
+		k.acked(10*i+2, "s1", 1000, 1000, 1000)
+		k.left(10*i+3, "s1")
+	}
+	connections["s1"] = 1
+	if len(k.g.members) != maxLeft {
+		t.Errorf("%d members are kept, want %d", len(k.g.members), maxLeft)
+	}
+	k.joined(2000, "s1")
+	k.sent(2001, "s1", 50, commitOf(9, 50))
+	if list := k.g.commits.list; len(list) != 1 || list[0].XID != 9 || k.g.commits.forgotten != ms64(991) {
+		t.Errorf("commits %v, forgotten until %d", list, k.g.commits.forgotten)
 	}
 }

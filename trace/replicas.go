@@ -33,6 +33,7 @@ type gap struct{ from, to wire.Stamp }
 
 const (
 	maxMembers = 256
+	maxLeft    = 16 // of those that are gone
 	maxHeard   = 256
 	maxGaps    = 64
 )
@@ -48,6 +49,10 @@ func (g *replicas) report(r *wire.Report) {
 	switch r.Kind {
 	case wire.ReportJoined:
 		g.leave(r) // a stream that ended unseen
+		if !slices.ContainsFunc(g.members, func(m *member) bool { return m.left == 0 }) {
+			// Meanwhile it may have become another server, whose log begins afresh.
+			g.commits.forget(len(g.commits.list))
+		}
 		g.member(r.Member, r.Connection)
 	case wire.ReportLeft:
 		g.leave(r)
@@ -95,11 +100,22 @@ func (g *replicas) member(name string, connection uint64) *member {
 }
 
 func (g *replicas) leave(r *wire.Report) {
+	left := 0
 	for _, m := range g.members {
 		if m.left == 0 && m.connection == r.Connection {
 			m.left = r.Out
 		}
+		if m.left != 0 {
+			left++
+		}
 	}
+	g.members = slices.DeleteFunc(g.members, func(m *member) bool {
+		if m.left == 0 || left <= maxLeft {
+			return false
+		}
+		left-- // those that left first are in front
+		return true
+	})
 }
 
 // lost notes that reports of that time are missing.
