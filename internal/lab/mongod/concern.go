@@ -81,24 +81,21 @@ func (c concern) document() bson.D {
 	return append(d, bson.E{Key: "wtimeout", Value: int32(c.timeout.Milliseconds())}, bson.E{Key: "provenance", Value: c.provenance})
 }
 
-// await waits until an optime has the concern. What it returns, if anything, is
+// await waits until the waiter's concern is met. What it returns, if anything, is
 // the reply's writeConcernError: the write stays done.
-func (s *Server) await(q *request, last OpTime, c concern) bson.D {
-	alone := !c.majority && c.members <= 1
-	if q.NoReply || c.members == 0 || alone && !c.journal {
-		return nil
-	}
-	if c.majority || c.journal {
-		s.journal.flushSoon()
+func (s *Server) await(w *waiter) bson.D {
+	select {
+	case <-w.done:
+		return w.problem
+	default:
 	}
 	defer s.counters.waited(time.Now())
-	w, problem := s.waitFor(last, c)
-	if w == nil {
-		return problem
+	if w.concern.majority || w.concern.journal {
+		s.journal.flushSoon()
 	}
 	var expired <-chan time.Time
-	if c.timeout > 0 && !alone {
-		t := time.NewTimer(c.timeout)
+	if w.concern.timeout > 0 && !w.concern.own() {
+		t := time.NewTimer(w.concern.timeout)
 		defer t.Stop()
 		expired = t.C
 	}
@@ -113,8 +110,11 @@ func (s *Server) await(q *request, last OpTime, c concern) bson.D {
 		return w.problem
 	}
 	return wcError(64, "WriteConcernFailed", "waiting for replication timed out",
-		bson.D{{Key: "wtimeout", Value: true}, {Key: "writeConcern", Value: c.document()}})
+		bson.D{{Key: "wtimeout", Value: true}, {Key: "writeConcern", Value: w.concern.document()}})
 }
+
+// own reports whether the concern is about this member alone.
+func (c concern) own() bool { return !c.majority && c.members <= 1 }
 
 func wcError(code int32, name, message string, info bson.D) bson.D {
 	d := bson.D{{Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: message}}

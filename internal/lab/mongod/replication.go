@@ -204,27 +204,23 @@ type waiter struct {
 	problem bson.D        // nil: the concern was met
 }
 
-// waitFor starts to wait. If there's nothing to wait for, it returns nil and
-// what went wrong, if anything.
-func (s *Server) waitFor(last OpTime, c concern) (*waiter, bson.D) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// waitFor begins to wait for a write's concern, if there is something to wait for;
+// else the waiter is done at once. Server.mu is held.
+func (s *Server) waitFor(last OpTime, c concern, replies bool) *waiter {
 	r := s.set
-	if c.members > len(r.config.members) {
-		return nil, wcError(100, "UnsatisfiableWriteConcern", "Not enough data-bearing nodes", nil)
-	}
 	w := &waiter{last: last, concern: c, since: time.Now(), done: make(chan struct{})}
 	switch {
-	case r.state != statePrimary && (c.majority || c.members > 1):
-		return nil, steppedDown()
+	case !replies || c.own() && (!c.journal || c.members == 0):
+	case c.members > len(r.config.members):
+		w.problem = wcError(100, "UnsatisfiableWriteConcern", "Not enough data-bearing nodes", nil)
 	case r.met(w):
-		// As a server, which takes no time over it: nobody else's progress was
-		// waited for.
-		s.truth.released(w, cause{r.self, viaSelf, w.since})
-		return nil, nil
+		s.truth.released(w, nil)
+	default:
+		r.waiters[w] = struct{}{}
+		return w
 	}
-	r.waiters[w] = struct{}{}
-	return w, nil
+	close(w.done)
+	return w
 }
 
 // giveUp reports whether it was too late to: the waiter is done.
@@ -263,7 +259,7 @@ func (s *Server) release(c cause) {
 			continue
 		}
 		delete(s.set.waiters, w)
-		s.truth.released(w, c)
+		s.truth.released(w, &c)
 		close(w.done)
 	}
 }

@@ -36,10 +36,14 @@ type Arrival struct {
 type Release struct {
 	OpTime  OpTime
 	Concern string // "majority", or w in decimal; with " j" if j was asked for
-	By      string // the member whose progress met it; this one's own name included
-	Via     string // "self", or the command that brought the position
-	Since   time.Time
-	At      time.Time // of the progress: when its message had been read
+	// By is the member whose progress met it, this one included; empty if it was
+	// met already, as for a write that changes nothing.
+	By    string
+	Via   string    // "self", or the command that brought the position
+	Since time.Time // when the write was done here
+	// At is when the message with the progress had been read, or the journal had
+	// been synced.
+	At time.Time
 }
 
 // recorder collects a member's truth. nil collects nothing.
@@ -70,15 +74,18 @@ func (r *recorder) arrived(member int, via string, p position, at time.Time) {
 	})
 }
 
-func (r *recorder) released(w *waiter, c cause) {
+// released takes note of a wait's end; nil: there was nothing to wait for.
+func (r *recorder) released(w *waiter, c *cause) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.truth.Releases = append(r.truth.Releases, Release{
-		OpTime: w.last, Concern: w.concern.label(), By: r.names[c.member], Via: c.via, Since: w.since, At: c.at,
-	})
+	release := Release{OpTime: w.last, Concern: w.concern.label(), Since: w.since, At: w.since}
+	if c != nil {
+		release.By, release.Via, release.At = r.names[c.member], c.via, c.at
+	}
+	r.truth.Releases = append(r.truth.Releases, release)
 }
 
 func (r *recorder) read() Truth {

@@ -21,44 +21,46 @@ func writing(run func(*write) (bson.D, error)) handler {
 		if err != nil {
 			return nil, err
 		}
-		reply, last, err := s.runWrite(q, run)
+		reply, wait, err := s.runWrite(q, concern, run)
 		if err != nil || s.set == nil {
 			return reply, err
 		}
-		problem := s.await(q, last, concern)
-		if problem != nil {
+		if problem := s.await(wait); problem != nil {
 			reply = append(reply, bson.E{Key: "writeConcernError", Value: problem})
 		}
-		return append(reply, bson.E{Key: "opTime", Value: last}, bson.E{Key: "electionId", Value: electionID(last.T)}), nil
+		return append(reply, bson.E{Key: "opTime", Value: wait.last}, bson.E{Key: "electionId", Value: electionID(wait.last.T)}), nil
 	}
 }
 
-// runWrite does the write. last is the optime that its concern is about: its own
-// last one, or if it changed nothing, the last one there is
+// runWrite does the write, and begins to wait for its concern in the same moment,
+// so that no progress is missed. The optime that the concern is about is the
+// write's own last one, or if it changed nothing, the last one there is
 // (src/mongo/db/repl/repl_client_info.h, setLastOpToSystemLastOpTime).
-func (s *Server) runWrite(q *request, run func(*write) (bson.D, error)) (reply bson.D, last OpTime, err error) {
+func (s *Server) runWrite(q *request, c concern, run func(*write) (bson.D, error)) (reply bson.D, wait *waiter, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.checkWritable(q); err != nil {
-		return nil, last, err
+		return nil, nil, err
 	}
 	r, err := s.retryOf(q)
 	if err != nil {
-		return nil, last, err
+		return nil, nil, err
 	}
 	w := &write{s, q, r}
 	if reply, err = run(w); err != nil {
-		return nil, last, err
+		return nil, nil, err
 	}
 	if len(r.repeated) > 0 {
 		reply = append(reply, bson.E{Key: "retriedStmtIds", Value: r.repeated})
 	}
-	if s.set != nil {
-		if last = q.wrote; last == (OpTime{}) {
-			last = s.set.written.OpTime
-		}
+	if s.set == nil {
+		return reply, nil, nil
 	}
-	return reply, last, nil
+	last := q.wrote
+	if last == (OpTime{}) {
+		last = s.set.written.OpTime
+	}
+	return reply, s.waitFor(last, c, !q.NoReply), nil
 }
 
 // collection is the one that a write goes to, nil if there is none yet.
