@@ -70,8 +70,7 @@ func (s *Server) heartbeat(conn **peerConn, to int) (err error) {
 	if err != nil {
 		return err
 	}
-	at := time.Now()
-	s.beat(to, reply, at, at.Sub(start))
+	s.beat(to, reply, time.Since(start))
 	s.learn(reply, false)
 	return nil
 }
@@ -84,9 +83,10 @@ func (r *replication) primaryID() int64 {
 }
 
 // beat takes in a heartbeat's reply.
-func (s *Server) beat(from int, reply bson.Raw, at time.Time, ping time.Duration) {
+func (s *Server) beat(from int, reply bson.Raw, ping time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	at := time.Now()
 	p := &s.set.peers[from]
 	p.heard = at
 	if p.ping == 0 {
@@ -156,16 +156,16 @@ func (s *Server) replSetHeartbeat(q *request) (bson.D, error) {
 		return nil, &commandError{code: 111, name: "InconsistentReplicaSetNames",
 			message: fmt.Sprintf("Our set name of %s does not match the set name of %s", r.config.name, name)}
 	}
-	term := q.int64("term")
+	at, term := time.Now(), q.int64("term")
 	s.meetTerm(term)
 	if from := r.config.index(q.int64("fromId")); from >= 0 && from != r.self {
 		peer := &r.peers[from]
-		peer.heard = q.at
+		peer.heard = at
 		if peer.state == stateDown {
 			peer.nudge.raise()
 		}
 		if q.int64("primaryId") == int64(r.config.members[from].memberID) && term == r.term {
-			s.follow(from, q.at)
+			s.follow(from, at)
 		}
 	}
 	d := bson.D{{Key: "electionTime", Value: electionDate(r.elected)}, {Key: "state", Value: int32(r.state)},

@@ -10,7 +10,6 @@ import (
 	"io"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
@@ -52,12 +51,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // arrays, as if they had been sent within it.
 type message struct {
 	id         int32
-	at         time.Time // when its last byte had been read
-	legacy     bool      // came as OP_QUERY
-	database   string    // of an OP_QUERY
-	flags      uint32    // of an OP_MSG
-	checksum   bool      // it carried one, and it was right
-	compressor byte      // 0: not compressed
+	legacy     bool   // came as OP_QUERY
+	database   string // of an OP_QUERY
+	flags      uint32 // of an OP_MSG
+	checksum   bool   // it carried one, and it was right
+	compressor byte   // 0: not compressed
 	body       bson.Raw
 }
 
@@ -88,7 +86,7 @@ func (c *codec) read(r *bufio.Reader) (*message, error) {
 	if _, err := io.CopyN(&whole, r, int64(length-headerLen)); err != nil {
 		return nil, err
 	}
-	m := &message{id: int32(binary.LittleEndian.Uint32(head[4:])), at: time.Now()}
+	m := &message{id: int32(binary.LittleEndian.Uint32(head[4:]))}
 	op := int32(binary.LittleEndian.Uint32(head[12:]))
 	body := whole.Bytes()[headerLen:]
 	if op == opCompressed {

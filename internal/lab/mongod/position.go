@@ -63,17 +63,19 @@ func (s *Server) updatePosition(q *request) (bson.D, error) {
 	if s.set == nil {
 		return nil, notReplicated()
 	}
+	// Taken under the lock: what is taken in later is later.
+	at := time.Now()
 	for _, v := range values {
 		doc, _ := v.DocumentOK()
 		if version, ok := doc.Lookup("cfgver").AsInt64OK(); ok && version != configVersion {
 			return nil, &commandError{code: 93, name: "InvalidReplicaSetConfig", message: "the configuration's version is another"}
 		}
 		id, ok := doc.Lookup("memberId").AsInt64OK()
-		at := s.set.config.index(id)
-		if !ok || at < 0 {
+		member := s.set.config.index(id)
+		if !ok || member < 0 {
 			return nil, &commandError{code: 74, name: "NodeNotFound", message: "no member has this memberId"}
 		}
-		s.heardPosition(at, readPosition(doc), viaReport, q.at)
+		s.heardPosition(member, readPosition(doc), viaReport, at)
 	}
 	return bson.D{}, nil
 }

@@ -21,6 +21,7 @@ import (
 type tap struct {
 	net.Listener
 	upstream string
+	delay    time.Duration // of each read, each way
 	wg       sync.WaitGroup
 	mu       sync.Mutex
 	talks    []*talk
@@ -33,13 +34,13 @@ type talk struct {
 	toServer, toPeer bytes.Buffer
 }
 
-func newTap(t *testing.T, upstream string) *tap {
+func newTap(t *testing.T, upstream string, delay time.Duration) *tap {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &tap{Listener: l, upstream: upstream}
+	p := &tap{Listener: l, upstream: upstream, delay: delay}
 	p.wg.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -67,11 +68,22 @@ func (p *tap) relay(c net.Conn) {
 		keep     *bytes.Buffer
 	}{{c, u, &k.toServer}, {u, c, &k.toPeer}} {
 		p.wg.Go(func() {
-			_, _ = io.Copy(io.MultiWriter(way.to, &locked{k, way.keep}), way.from)
+			_, _ = io.Copy(io.MultiWriter(&locked{k, way.keep}, late{way.to, p.delay}), way.from)
 			c.Close()
 			u.Close()
 		})
 	}
+}
+
+// late writes after a while.
+type late struct {
+	io.Writer
+	delay time.Duration
+}
+
+func (l late) Write(p []byte) (int, error) {
+	time.Sleep(l.delay)
+	return l.Writer.Write(p)
 }
 
 type locked struct {
@@ -137,14 +149,14 @@ func tapped(t *testing.T, pairs bool, o SetOptions) (taps map[string]*tap) {
 	if pairs {
 		for from := range 3 {
 			for to := range 3 {
-				taps[fmt.Sprint(from, to)] = newTap(t, ports.Addr(to))
+				taps[fmt.Sprint(from, to)] = newTap(t, ports.Addr(to), 0)
 			}
 		}
 		o.DialPair = func(from, to int) string { return taps[fmt.Sprint(from, to)].Addr().String() }
 	} else {
 		o.Members = make([]MemberOptions, 3)
 		for i := range 3 {
-			p := newTap(t, ports.Addr(i))
+			p := newTap(t, ports.Addr(i), 0)
 			taps[fmt.Sprint(i)] = p
 			o.Members[i].Host = p.Addr().String()
 		}
@@ -271,5 +283,63 @@ func checkTalk(t *testing.T, driver string, requests, replies []*message) {
 				}
 			}
 		}
+	}
+}
+
+// With chaining a member moves to another that is nearer, whose reports then
+// speak of both.
+func TestSet_ChainedMembersPositionsReachThePrimary(t *testing.T) {
+	ports, err := ReservePorts(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := newTap(t, ports.Addr(0), 20*time.Millisecond)
+	t.Cleanup(far.close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	set, err := StartSet(ctx, SetOptions{
+		Ports: ports, HeartbeatInterval: 50 * time.Millisecond, Record: true,
+		DialPair: func(from, to int) string {
+			if from == 2 && to == 0 {
+				return far.Addr().String()
+			}
+			return ports.Addr(to)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := mongo.Connect(options.Client().ApplyURI(set.URI()).SetHeartbeatInterval(500 * time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Disconnect(context.Background())
+	insert := func(w int) {
+		t.Helper()
+		err := client.Database("d").RunCommand(ctx, bson.D{{Key: "insert", Value: "c"}, {Key: "documents", Value: bson.A{bson.D{}}},
+			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: w}}}}).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for set.Member("c").Status().Source != "b" {
+		insert(1)
+	}
+	for range 10 {
+		insert(3)
+	}
+	chained := 0
+	for _, r := range set.Member("a").Truth().Releases {
+		if r.Concern == "3" && r.By == "c" && r.Via == viaReport {
+			chained++
+		}
+	}
+	if source := set.Member("c").Status().Source; source != "b" || chained < 5 {
+		t.Errorf("c follows %q and released %d of 10 writes by reports, want b, and most", source, chained)
 	}
 }

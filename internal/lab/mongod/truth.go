@@ -29,7 +29,7 @@ type Arrival struct {
 	Member                    string // whose position
 	Via                       string // the command that brought it
 	Written, Durable, Applied OpTime
-	At                        time.Time // when the message had been read
+	At                        time.Time // when the message was taken in, which orders all that is here
 }
 
 // Release is the end of one write's wait.
@@ -41,8 +41,8 @@ type Release struct {
 	By    string
 	Via   string    // "self", or the command that brought the position
 	Since time.Time // when the write was done here
-	// At is when the message with the progress had been read, or the journal had
-	// been synced.
+	// At is when the message with the progress was taken in, or the journal had been
+	// synced: the At of an Arrival or a Durability.
 	At time.Time
 }
 
