@@ -153,8 +153,7 @@ func (d *epollDriver) turn() {
 
 // plan has the loop give another turn, as soon as there is something to do.
 func (d *epollDriver) plan() {
-	now := d.loop.clock.now()
-	var due wire.Stamp
+	var due wire.Stamp // 0: only when something happens
 	at := func(t wire.Stamp) {
 		if t != 0 && (due == 0 || t < due) {
 			due = t
@@ -170,12 +169,12 @@ func (d *epollDriver) plan() {
 		case ln.paused:
 			at(ln.again)
 		case ln.readable:
-			due = now
+			at(1) // at once
 		default:
 			at(ln.silent)
 		}
 	}
-	if due != 0 && due <= now {
+	if due != 0 && due <= d.loop.clock.now() {
 		d.loop.makeReady(d)
 		due = 0
 	}
