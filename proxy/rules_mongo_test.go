@@ -65,7 +65,9 @@ func (r *mongoRig) insert(t *testing.T, id any) error {
 	return err
 }
 
-func when(command string) inject.When { return inject.When{Command: []string{command}, Collection: []string{"orders"}} }
+func when(command string) inject.When {
+	return inject.When{Command: []string{command}, Collection: []string{"orders"}}
+}
 
 const noRetry = "&retryWrites=false"
 

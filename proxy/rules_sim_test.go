@@ -33,7 +33,11 @@ type sim struct {
 
 func newSim(t *testing.T, d *dice, protocol wire.Protocol, rules []inject.Rule) *sim {
 	t.Helper()
-	session, err := NewSession(protocol, wire.Options{Trouble: func(reason string) { t.Errorf("trouble: %s", reason) }})
+	session, err := NewSession(protocol, wire.Options{Trouble: func(reason string) {
+		if reason != "compressed_cut" { // a large one isn't read to its end
+			t.Errorf("trouble: %s", reason)
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
