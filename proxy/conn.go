@@ -124,6 +124,9 @@ func (c *conn) begin(e *established) {
 	if c.basis == basisUnknown {
 		options.Member = c.named
 	}
+	if c.basis == basisUnknown && e.protocol != wire.MongoDB && e.protocol != "" {
+		c.sayUnknown() // no message can tell any more
+	}
 	session, _ := NewSession(e.protocol, options) // the protocol was checked with the link
 	info := c.describe(e)
 	session.Open().Emit = c.emit
@@ -268,7 +271,11 @@ func (c *conn) leave() leave {
 func (c *conn) finished() {
 	c.mu.Lock()
 	lost := c.pump.Close()
+	nobodys := c.basis == basisUnknown && c.exchanges > 0
 	c.mu.Unlock()
+	if nobodys {
+		c.sayUnknown()
+	}
 	if lost > 0 {
 		c.link.proxy.log.Info("connection ended with bytes undelivered", "link", c.link.Name(), "bytes", lost)
 	}

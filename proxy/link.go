@@ -39,6 +39,7 @@ const (
 	noticeTLSClient
 	noticeTLSUpstream
 	noticeBinding
+	noticeSource
 	noticeLoop
 	numNotices
 )

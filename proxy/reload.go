@@ -12,6 +12,8 @@ import (
 // that it has. Links are told by their names, listeners by their addresses:
 //
 //	the same address    its listener stays: nobody is refused meanwhile
+//	another address     opened before the old one is closed, if the system can
+//	                    have both (it can't have 0.0.0.0 beside 127.0.0.1)
 //	a link that is gone stops accepting; its connections go on
 //	another delay       for connections that exist as well
 //	all else            for connections that begin from now on
@@ -22,13 +24,13 @@ func (p *Proxy) Reload(links []LinkConfig) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
 	r := &reload{proxy: p, now: p.Links(), names: map[string]bool{}}
-	var errs []error
 	for _, c := range links {
-		if err := r.plan(c); err != nil {
-			errs = append(errs, err)
-		}
+		r.plan(c)
 	}
-	if err := errors.Join(errs...); err != nil {
+	for _, n := range r.plans {
+		r.open(n)
+	}
+	if err := errors.Join(r.errs...); err != nil {
 		r.undo()
 		return err
 	}
@@ -46,7 +48,9 @@ type reload struct {
 	proxy *Proxy
 	now   []*Link
 	names map[string]bool
-	plans []plan
+	plans []*plan
+	errs  []error
+	left  []*Link // whose listeners had to be closed before others could be opened
 }
 
 // plan is what becomes of one link.
@@ -57,24 +61,59 @@ type plan struct {
 	opened   bool // for this reload
 }
 
-func (r *reload) plan(c LinkConfig) error {
+func (r *reload) fail(name string, err error) {
+	r.errs = append(r.errs, fmt.Errorf("link %s: %w", name, err))
+}
+
+func (r *reload) plan(c LinkConfig) {
+	name := nameOf(c)
 	route, err := newRoute(c)
+	switch {
+	case err != nil:
+		r.fail(name, err)
+	case r.names[name]:
+		r.fail(name, errors.New("the name is taken: give each link its own"))
+	default:
+		r.names[name] = true
+		r.plans = append(r.plans, &plan{name: name, route: route, listener: r.inherited(c)})
+	}
+}
+
+// open listens where nobody did. What stands in the way may be the listener of a
+// link that leaves its address: it's closed, if all else is well.
+func (r *reload) open(n *plan) {
+	if n.listener != nil {
+		return
+	}
+	address := n.route.config.Listen
+	ln, err := r.proxy.listen(address)
+	for errors.Is(err, syscall.EADDRINUSE) && len(r.errs) == 0 && r.leave(address) {
+		ln, err = r.proxy.listen(address)
+	}
 	if err != nil {
-		return fmt.Errorf("link %s: %w", nameOf(c), err)
+		r.fail(n.name, err)
+		return
 	}
-	n := plan{name: nameOf(c), route: route}
-	if r.names[n.name] {
-		return fmt.Errorf("link %s: the name is taken: give each link its own", n.name)
-	}
-	r.names[n.name] = true
-	if n.listener = r.inherited(c); n.listener == nil {
-		n.opened = true
-		if n.listener, err = r.proxy.listen(c.Listen); err != nil {
-			return fmt.Errorf("link %s: %w", n.name, r.explain(err, c.Listen))
+	n.listener, n.opened = ln, true
+}
+
+// leave closes a listener of ours at the address's port that no link keeps.
+func (r *reload) leave(address string) bool {
+	_, port, _ := net.SplitHostPort(address)
+	for _, l := range r.now {
+		ln := l.listener.Load()
+		if portOf(ln.Addr()) == port && !r.taken(ln) && !slices.Contains(r.left, l) {
+			ln.Close()
+			r.left = append(r.left, l)
+			return true
 		}
 	}
-	r.plans = append(r.plans, n)
-	return nil
+	return false
+}
+
+func portOf(a net.Addr) string {
+	_, port, _ := net.SplitHostPort(a.String())
+	return port
 }
 
 func nameOf(c LinkConfig) string {
@@ -108,32 +147,38 @@ func (r *reload) taken(ln *listener) bool {
 	return false
 }
 
-// explain says of an address in use that it is a link's own, which keeps it
-// until the reload has succeeded.
-func (r *reload) explain(err error, address string) error {
-	_, port, _ := net.SplitHostPort(address)
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		return err
-	}
-	for _, l := range r.now {
-		if ln := l.listener.Load(); ln.address != address && portOf(ln.Addr()) == port {
-			return fmt.Errorf("%w by link %s, at %s: reload without this link first, or start again", err, l.name, ln.address)
-		}
-	}
-	return err
-}
-
-func portOf(a net.Addr) string {
-	_, port, _ := net.SplitHostPort(a.String())
-	return port
-}
-
-// undo closes what was opened in vain.
+// undo closes what was opened in vain, and opens again what was closed in vain.
 func (r *reload) undo() {
 	for _, n := range r.plans {
 		if n.opened {
 			n.listener.Close()
 		}
+	}
+	for _, l := range r.left {
+		old := l.listener.Load()
+		ln, err := r.proxy.listen(old.Addr().String())
+		if err != nil {
+			r.proxy.log.Error("a link no longer listens: reload again", "link", l.name, "error", err)
+			continue
+		}
+		ln.address = old.address
+		r.serve(ln, l)
+	}
+}
+
+// serve has a new listener lead to its link.
+func (r *reload) serve(ln *listener, l *Link) {
+	p := r.proxy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ln.link.Store(l)
+	l.listener.Store(ln)
+	select {
+	case <-p.stopping:
+		ln.Close()
+	default:
+		p.running.Add(1)
+		go ln.accept()
 	}
 }
 
@@ -145,7 +190,11 @@ func (r *reload) commit() error {
 	defer p.mu.Unlock()
 	select {
 	case <-p.stopping:
-		r.undo()
+		for _, n := range r.plans {
+			if n.opened {
+				n.listener.Close()
+			}
+		}
 		return errors.New("it is stopping")
 	default:
 	}
@@ -173,7 +222,7 @@ func (r *reload) commit() error {
 }
 
 // link is the one of the plan's name, or a new one, and accepts from now on.
-func (r *reload) link(n plan) *Link {
+func (r *reload) link(n *plan) *Link {
 	l := &Link{name: n.name, proxy: r.proxy}
 	for _, old := range r.now {
 		if old.name == n.name {

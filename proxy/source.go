@@ -153,6 +153,11 @@ func (s *sources) certified(names ...string) *source {
 	return nil
 }
 
+// sayUnknown says that nothing told whose connection it is, or was.
+func (c *conn) sayUnknown() {
+	c.link.say(noticeSource, "nothing tells whose connection this is, so it has the longest delay: add its address to sources", "client", c.from)
+}
+
 // settings are what the connection's bytes are delayed by at present.
 func (c *conn) settings() *inject.Settings { return c.source.Load().settings.Load() }
 

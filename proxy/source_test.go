@@ -116,6 +116,7 @@ func from(t *testing.T, l *Link, address string) net.Conn {
 func TestLink_DelaysByAddress(t *testing.T) { eachDriver(t, delaysByAddress) }
 
 func delaysByAddress(t *testing.T, on driverName) {
+	var log logBuffer
 	up := server(t, "tcp", "127.0.0.1:0", echo)
 	p, l := on.start(t, LinkConfig{
 		Protocol: wire.TCP, Upstream: up, From: "members", To: "a", Delay: rtt(90 * time.Millisecond),
@@ -123,7 +124,7 @@ func delaysByAddress(t *testing.T, on driverName) {
 			{Name: "b", Addresses: prefixes("127.0.0.2/32"), Delay: rtt(60 * time.Millisecond)},
 			{Name: "c", Addresses: prefixes("127.0.0.3/32")},
 		},
-	})
+	}, func(c *Config) { c.Log = log.logger() })
 	for _, tc := range []struct {
 		address, who string
 		least        time.Duration
@@ -147,6 +148,9 @@ func delaysByAddress(t *testing.T, on driverName) {
 		}
 		c.Close()
 		soon(t, "it ends", func() bool { return len(p.who()) == 0 })
+	}
+	if n := log.count("nothing tells whose connection this is"); n != 1 || log.count("client=127.0.0.4:") != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, log.b.String())
 	}
 }
 
