@@ -127,6 +127,7 @@ func (c *conn) begin(e *established) {
 	if c.basis == basisUnknown && e.protocol != wire.MongoDB && e.protocol != "" {
 		c.sayUnknown() // no message can tell any more
 	}
+	c.setOptions(&options)
 	session, _ := NewSession(e.protocol, options) // the protocol was checked with the link
 	info := c.describe(e)
 	session.Open().Emit = c.emit

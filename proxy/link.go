@@ -41,6 +41,7 @@ const (
 	noticeBinding
 	noticeSource
 	noticeLoop
+	noticeBypass
 	numNotices
 )
 

@@ -26,6 +26,13 @@ func NewSession(p wire.Protocol, o wire.Options) (wire.Session, error) {
 	return nil, fmt.Errorf("unknown protocol %q: use mongodb, postgres or tcp, or leave it out to have it detected", p)
 }
 
+// What members of a replica set are asked: see members.go.
+var (
+	helloRequest = mongo.HelloRequest
+	helloSize    = mongo.HelloSize
+	helloName    = mongo.HelloName
+)
+
 // headSize is as many bytes as detection may need: MongoDB's header.
 const headSize = 16
 

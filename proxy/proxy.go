@@ -77,6 +77,17 @@ type LinkConfig struct {
 	// Sources are those who dial the link, where that is more than From. Delay
 	// and Pipes are then for the connections that nothing tells.
 	Sources []Source
+	// Set names the replica set that Upstream is a member of, for links of
+	// applications: in hello replies, the names of members become the addresses of
+	// the links that have the same Set and From. Empty: hello replies pass as they
+	// are.
+	Set string
+	// Hosts are names by which the set knows this member, beside Upstream and what
+	// it calls itself.
+	Hosts []string
+	// Advertise is the address that is handed out for this link; empty: the one
+	// where it listens.
+	Advertise string
 	// ProxyProtocol says who else may say who dials, and whom to tell.
 	ProxyProtocol ProxyProtocol
 }
@@ -104,6 +115,7 @@ type Proxy struct {
 
 	reloading sync.Mutex
 	book      book
+	members   *members
 
 	scenarioMu sync.Mutex
 	scenario   *player // the last one; nil: none was started
@@ -164,6 +176,7 @@ func newProxy(c Config) (*Proxy, error) {
 		stopping: make(chan struct{}), stopped: make(chan struct{}),
 		conns: map[*conn]struct{}{},
 	}
+	p.members = newMembers(p)
 	var err error
 	if p.alarm, err = newAlarm(p.clock); err != nil {
 		return nil, fmt.Errorf("precise clock: %w", err)

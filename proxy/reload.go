@@ -37,6 +37,7 @@ func (p *Proxy) Reload(links []LinkConfig) error {
 	if err := r.commit(); err != nil {
 		return err
 	}
+	p.members.reloaded()
 	p.book.mu.Lock()
 	defer p.book.mu.Unlock()
 	p.applyRules()

@@ -33,6 +33,7 @@ func (c *conn) establish(nc net.Conn, accepted wire.Stamp) (*established, error)
 	if err := c.introduce(nc); err != nil {
 		return nil, &tlsError{"client", err}
 	}
+	c.awaitMembers()
 	r := c.route
 	e := &established{client: nc, protocol: r.config.Protocol, notBefore: c.connectCost(accepted, 1)}
 	var err error
