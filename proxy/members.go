@@ -39,7 +39,9 @@ type members struct {
 	names map[string]string // by upstream: what it calls itself
 }
 
-type memberKey struct{ set, from, name string }
+// memberKey is a name as it's known in one place, or on one link: of several
+// that lead from one place to a member each stands for it itself.
+type memberKey struct{ set, from, link, name string }
 
 // askTime bounds the asking of one member, and how long the first connections
 // wait for it.
@@ -92,8 +94,13 @@ func (m *members) update() {
 			to = l.Addr().String()
 		}
 		for _, name := range append([]string{c.Upstream, m.names[c.Upstream]}, c.Hosts...) {
-			if name != "" {
-				addresses[memberKey{c.Set, c.From, strings.ToLower(name)}] = to
+			if name == "" {
+				continue
+			}
+			name = strings.ToLower(name)
+			addresses[memberKey{set: c.Set, link: l.name, name: name}] = to
+			if here := (memberKey{set: c.Set, from: c.From, name: name}); addresses[here] == "" {
+				addresses[here] = to
 			}
 		}
 	}
@@ -211,13 +218,11 @@ func (c *conn) awaitMembers() {
 // rename is what clients of the connection's link are to dial for a member.
 func (c *conn) rename(name string) string {
 	m := c.link.proxy.members
-	set := &c.route.config
-	if to, ok := (*m.addresses.Load())[memberKey{set.Set, set.From, strings.ToLower(name)}]; ok {
-		return to
-	}
-	for _, to := range *m.addresses.Load() {
-		if to == name {
-			return name // another proxy in front of us, or this one
+	set, low := &c.route.config, strings.ToLower(name)
+	addresses := *m.addresses.Load()
+	for _, k := range []memberKey{{set: set.Set, link: c.link.name, name: low}, {set: set.Set, from: set.From, name: low}} {
+		if to, ok := addresses[k]; ok {
+			return to
 		}
 	}
 	m.askAgain()

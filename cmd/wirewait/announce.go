@@ -28,6 +28,9 @@ func (s *service) announce(w io.Writer) {
 		fmt.Fprintf(w, "%s: %s -> %s, %s, %s, seed %d\n",
 			head, listen, l.Upstream(), describeProtocol(config.Protocol), describeRoute(config), s.options.seed)
 	}
+	if set := s.options.set; set != nil {
+		fmt.Fprintf(w, "connect to: %s\n", set.uri(s.proxy.Load().Links()))
+	}
 	if s.throwAway != nil {
 		fmt.Fprintf(w, "tls: clients trust %s (sslrootcert, tlsCAFile); it is removed at exit\n", s.throwAway.CAFile)
 	}

@@ -161,13 +161,17 @@ func (d *demo) measure(ctx context.Context, server *demoServer) error {
 // drive runs the client through a proxy, and returns when both are done, so that
 // every exchange has reached the tracer.
 func (d *demo) drive(ctx context.Context, server *demoServer, tracer *trace.Tracer, log *slog.Logger) (err error) {
+	link := proxy.LinkConfig{
+		Name: "demo", From: "app", To: "server", Listen: "127.0.0.1:0", Upstream: server.addr,
+		Protocol: server.protocol, Delay: inject.Symmetric(d.rtt, d.jitter),
+	}
+	if server.protocol == wire.MongoDB {
+		link.Set = "demo"
+	}
 	// The context ends the client. The proxy stays until the client has gone.
 	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
 		Tracer: tracer, Reads: true, Log: log,
-		Links: []proxy.LinkConfig{{
-			Name: "demo", From: "app", To: "server", Listen: "127.0.0.1:0", Upstream: server.addr,
-			Protocol: server.protocol, Delay: inject.Symmetric(d.rtt, d.jitter),
-		}},
+		Links: []proxy.LinkConfig{link},
 	})
 	if err != nil {
 		return err

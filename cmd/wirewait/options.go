@@ -21,6 +21,7 @@ import (
 // runOptions are run's flags, checked.
 type runOptions struct {
 	links    []proxy.LinkConfig
+	set      *replicaSet // nil: the upstream is one server
 	rules    []inject.Rule
 	file     *runFile // nil: flags only
 	seed     uint64
@@ -57,6 +58,14 @@ func parseRun(c *cli.Context) (runOptions, error) {
 	}
 	o := r.processOptions()
 	o.links, o.auto = []proxy.LinkConfig{link}, r.throwAway
+	if v := r.String("upstream"); isMongoURI(v) {
+		if link.Protocol != "" && link.Protocol != wire.MongoDB {
+			r.problem("--protocol %s contradicts --upstream mongodb://: leave it out", link.Protocol)
+		}
+		if o.set = r.replicaSet(v); o.set != nil {
+			o.links = o.set.links(r, link)
+		}
+	}
 	return o, r.err()
 }
 
@@ -171,11 +180,17 @@ func (r *reader) upstream() string {
 	case v == "":
 		r.problem("--upstream is missing: say which server, such as --upstream 127.0.0.1:5432")
 		return v
+	case isMongoURI(v):
+		return v // see replicaSet
 	case strings.Contains(v, "://"):
 		r.problem("--upstream %q is a URI: write one server's host:port, and give the rest of the URI to the client", redactURI(v))
 		return v
 	}
 	return r.address("upstream")
+}
+
+func isMongoURI(v string) bool {
+	return strings.HasPrefix(v, "mongodb://") || strings.HasPrefix(v, "mongodb+srv://")
 }
 
 // redactURI drops what stands before the host: it may be a password.

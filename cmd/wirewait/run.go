@@ -17,6 +17,7 @@ func runCommand() *cli.Command {
 			"wirewait run [FLAGS] FILE\n\n" +
 			"wirewait run --upstream 127.0.0.1:5432 --rtt 80ms --tls decline\n" +
 			"wirewait run --upstream 127.0.0.1:27017 --rtt 80ms --jitter 5ms\n" +
+			"wirewait run --upstream 'mongodb://a:27017,b:27017,c:27017/?replicaSet=rs0' --rtt 80ms\n" +
 			"wirewait run wirewait.yaml",
 		Description: "Listens, connects every client to the upstream, and delays the bytes between them.\n" +
 			"A file has the links' settings, so their flags are refused beside it; SIGHUP reads it\n" +
@@ -44,7 +45,7 @@ func runCommand() *cli.Command {
 func runFlags() []cli.Flag {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "listen", Value: defaultListen, Usage: "where clients connect: `HOST:PORT` or unix:/path"},
-		&cli.StringFlag{Name: "upstream", Usage: "the server: `HOST:PORT` or unix:/path"},
+		&cli.StringFlag{Name: "upstream", Usage: "the server: `HOST:PORT`, unix:/path, or a replica set's mongodb:// URI, for a link to each member on consecutive ports"},
 		&cli.StringFlag{Name: "protocol", Usage: "mongodb, postgres or tcp (default: detected for each connection)"},
 
 		&cli.StringFlag{Name: "rtt", Usage: "round trip to add, half of it each way, such as 80ms", DefaultText: "0s"},

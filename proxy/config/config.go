@@ -56,8 +56,6 @@ type Link struct {
 	proxy.LinkConfig
 	// Dialer is what kind of thing connects to it.
 	Dialer Dialer
-	// Advertise is what clients dial to reach it, if that isn't Listen.
-	Advertise string
 	// Line of the file, from 1.
 	Line int
 }
@@ -176,6 +174,7 @@ func (r *reader) file(root *node, f *File) {
 	drafts := r.links(links, t)
 	r.checkDrafts(drafts, f.Admin, admin)
 	nameMembers(drafts)
+	joinSets(drafts)
 	if n := o.get("rules"); n != nil {
 		var at []*node
 		f.Rules, at = r.rules(n)

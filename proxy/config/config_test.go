@@ -58,7 +58,7 @@ links:
   - {from: rs0.b, to: rs0.a, listen: 127.0.0.1:27103, connect: false}
   - {from: members, to: rs0.b, listen: 0.0.0.0:27202, advertise: "proxy:27202"}
   - {from: pg.s1, to: pg.p, listen: 0.0.0.0:25441, jitter: 1ms}
-  - {from: sgp, to: rs0.a, listen: unix:/run/a.sock}
+  - {from: sgp, to: rs0.a, listen: "unix:/run/a.sock", advertise: "localhost:27099"}
   - {from: fra, to: app, listen: 127.0.0.1:1, upstream: back:1, protocol: tcp}
   - {name: half, from: app, to: rs0.b, listen: 127.0.0.1:2, delay: {to_client: 5ms}}
   - {name: own, from: fra, to: fra, upstream: own:1, listen: 127.0.0.1:3, rtt: 30ms}
@@ -73,17 +73,17 @@ links:
 	free := ways(80*ms, 80*ms)
 	free.FreeConnect = true
 	want := []Link{
-		{LinkConfig: proxy.LinkConfig{Name: "app-rs0.a", From: "app", To: "rs0.a", Listen: "127.0.0.1:27101", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Delay: jittered(ways(ms, ms), ms/2)}, Dialer: FromApplication, Line: 21},
-		{LinkConfig: proxy.LinkConfig{Name: "app-rs0.b", From: "app", To: "rs0.b", Listen: "127.0.0.1:27102", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Delay: ways(60*ms, 20*ms)}, Dialer: FromApplication, Line: 22},
+		{LinkConfig: proxy.LinkConfig{Name: "app-rs0.a", From: "app", To: "rs0.a", Listen: "127.0.0.1:27101", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Set: "rs0", Hosts: []string{"mongo-a:27017"}, Delay: jittered(ways(ms, ms), ms/2)}, Dialer: FromApplication, Line: 21},
+		{LinkConfig: proxy.LinkConfig{Name: "app-rs0.b", From: "app", To: "rs0.b", Listen: "127.0.0.1:27102", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Set: "rs0", Hosts: []string{"mongo-b:27017", "proxy:27202"}, Delay: ways(60*ms, 20*ms)}, Dialer: FromApplication, Line: 22},
 		{LinkConfig: proxy.LinkConfig{Name: "rs0.b-rs0.a", From: "rs0.b", To: "rs0.a", Listen: "127.0.0.1:27103", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Delay: free}, Dialer: FromMember, Line: 23},
-		{LinkConfig: proxy.LinkConfig{Name: "members-rs0.b", From: "members", To: "rs0.b", Listen: "0.0.0.0:27202", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Delay: ways(80*ms, 80*ms)}, Advertise: "proxy:27202", Dialer: FromMembers, Line: 24},
+		{LinkConfig: proxy.LinkConfig{Name: "members-rs0.b", From: "members", To: "rs0.b", Listen: "0.0.0.0:27202", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Delay: ways(80*ms, 80*ms), Advertise: "proxy:27202"}, Dialer: FromMembers, Line: 24},
 		{LinkConfig: proxy.LinkConfig{Name: "pg.s1-pg.p", From: "pg.s1", To: "pg.p", Listen: "0.0.0.0:25441", Upstream: "pg-p:5432", Protocol: wire.Postgres, Delay: jittered(ways(80*ms, 80*ms), ms)}, Dialer: FromMember, Line: 25},
-		{LinkConfig: proxy.LinkConfig{Name: "sgp-rs0.a", From: "sgp", To: "rs0.a", Listen: "unix:/run/a.sock", Upstream: "mongo-a:27017", Protocol: wire.MongoDB}, Dialer: FromApplication, Line: 26},
+		{LinkConfig: proxy.LinkConfig{Name: "sgp-rs0.a", From: "sgp", To: "rs0.a", Listen: "unix:/run/a.sock", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Set: "rs0", Advertise: "localhost:27099", Hosts: []string{"mongo-a:27017"}}, Dialer: FromApplication, Line: 26},
 		{LinkConfig: proxy.LinkConfig{Name: "fra-app", From: "fra", To: "app", Listen: "127.0.0.1:1", Upstream: "back:1", Protocol: wire.TCP, Delay: ways(20*ms, 60*ms)}, Dialer: FromApplication, Line: 27},
-		{LinkConfig: proxy.LinkConfig{Name: "half", From: "app", To: "rs0.b", Listen: "127.0.0.1:2", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Delay: ways(60*ms, 5*ms)}, Dialer: FromApplication, Line: 28},
+		{LinkConfig: proxy.LinkConfig{Name: "half", From: "app", To: "rs0.b", Listen: "127.0.0.1:2", Upstream: "mongo-b:27017", Protocol: wire.MongoDB, Set: "rs0", Hosts: []string{"mongo-b:27017", "proxy:27202"}, Delay: ways(60*ms, 5*ms)}, Dialer: FromApplication, Line: 28},
 		{LinkConfig: proxy.LinkConfig{Name: "own", From: "fra", To: "fra", Listen: "127.0.0.1:3", Upstream: "own:1", Delay: ways(15*ms, 15*ms)}, Dialer: FromApplication, Line: 29},
-		{LinkConfig: proxy.LinkConfig{Name: "jittered", From: "app", To: "rs0.a", Listen: "127.0.0.1:4", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Delay: ways(15*ms, 15*ms)}, Dialer: FromApplication, Line: 30},
-		{LinkConfig: proxy.LinkConfig{Name: "free", From: "app", To: "rs0.a", Listen: "127.0.0.1:5", Upstream: "mongo-a:27017", Protocol: wire.MongoDB}, Dialer: FromApplication, Line: 31},
+		{LinkConfig: proxy.LinkConfig{Name: "jittered", From: "app", To: "rs0.a", Listen: "127.0.0.1:4", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Set: "rs0", Hosts: []string{"mongo-a:27017"}, Delay: ways(15*ms, 15*ms)}, Dialer: FromApplication, Line: 30},
+		{LinkConfig: proxy.LinkConfig{Name: "free", From: "app", To: "rs0.a", Listen: "127.0.0.1:5", Upstream: "mongo-a:27017", Protocol: wire.MongoDB, Set: "rs0", Hosts: []string{"mongo-a:27017"}}, Dialer: FromApplication, Line: 31},
 		{LinkConfig: proxy.LinkConfig{Name: "[::1]:5433", Listen: "[::1]:5433", Upstream: "unix:/run/db.sock", Delay: ways(ms, 2*ms)}, Dialer: FromApplication, Line: 32},
 	}
 	if f.Admin != "off" || f.Seed == nil || *f.Seed != 42 {

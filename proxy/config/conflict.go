@@ -55,10 +55,11 @@ func loopback(host string) string {
 
 func wildcard(host string) bool { return host == "0.0.0.0" || host == "::" }
 
-// handsOut says that what clients dial is handed out by the servers themselves:
-// a MongoDB member's address stands in the configuration of its replica set.
+// handsOut says that what clients dial is handed out: a MongoDB member's address
+// stands in the configuration of its replica set, and a link's to it in the hello
+// replies to applications.
 func handsOut(d *draft) bool {
-	return d.Protocol == wire.MongoDB && d.from.hasMembers()
+	return d.Protocol == wire.MongoDB && d.to.member != nil && d.Dialer != FromMember
 }
 
 // checkSameAddress: what one link is dialled by is no other's.
@@ -74,7 +75,8 @@ func (r *reader) checkSameAddress(d *draft, before []*draft) {
 func (r *reader) checkAdvertised(d *draft) {
 	host, _, err := net.SplitHostPort(d.Listen)
 	unusable := strings.HasPrefix(d.Listen, "unix:") || err == nil && wildcard(host)
-	if unusable && d.Advertise == "" && handsOut(d) {
-		r.problem(d.listenAt, "listen is %s, and the replica set must name one address that all members reach: add advertise: HOST:PORT, this machine's as they see it", quote(follow(d.listenAt)))
+	if !unusable || d.Advertise != "" || d.advertised || !handsOut(d) {
+		return
 	}
+	r.problem(d.listenAt, "listen is %s, and a replica set's clients and members are told one address that they must reach: add advertise: HOST:PORT, this machine's as they see it", quote(follow(d.listenAt)))
 }

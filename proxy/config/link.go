@@ -16,6 +16,7 @@ type draft struct {
 	from, to         end
 	own              ownDelay
 	dialling         []end // those of Sources
+	advertised       bool  // as it should or not
 }
 
 // ownDelay is what a link says of its delay itself. Both ways of it replace the
@@ -59,7 +60,7 @@ func (r *reader) link(n *node, t *topology) *draft {
 		r.problem(n, "a link needs listen: where clients connect, such as listen: 127.0.0.1:27101")
 	}
 	if v := o.get("advertise"); v != nil {
-		d.Advertise = r.advertise(v)
+		d.Advertise, d.advertised = r.advertise(v), true
 	}
 	if v := o.get("proxy_protocol"); v != nil {
 		d.ProxyProtocol = r.proxyProtocol(v, d)

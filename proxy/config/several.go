@@ -149,6 +149,16 @@ func nameMembers(drafts []*draft) {
 	}
 }
 
+// joinSets has an application's links to a MongoDB cluster stand for its members
+// in hello replies.
+func joinSets(drafts []*draft) {
+	for _, d := range drafts {
+		if m := d.to.member; m != nil && d.Protocol == wire.MongoDB && d.Dialer == FromApplication {
+			d.Set, d.Hosts = m.cluster.Name, m.names(drafts)
+		}
+	}
+}
+
 func (m *member) names(drafts []*draft) (names []string) {
 	add := func(address string) {
 		if address != "" && !slices.Contains(names, address) && !strings.HasPrefix(address, "unix:") {
