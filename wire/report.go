@@ -51,8 +51,30 @@ type Report struct {
 	// every member that it knows of in MongoDB.
 	Reached []Progress
 
+	// Set is what only MongoDB's say; nil: the report is PostgreSQL's.
+	Set *SetReport
+
 	waits   int  // for its bytes to leave, for its contents to be read
 	dropped bool // they will never leave
+}
+
+// SetReport is what a message between members of a MongoDB replica set says
+// beside positions. Members are named by their _id in decimal; empty: it doesn't
+// say. Progress has these names too, whatever connection it comes over, and its
+// name is empty in a heartbeat's reply: that speaks of the connection's server.
+type SetReport struct {
+	// ToClient: the message goes to the member at the connection's client end, and
+	// it's that one which learns of it. Heartbeats' replies do.
+	ToClient bool
+	// Client is the member at the client's end, ClientHost its address in the
+	// set's configuration.
+	Client, ClientHost string
+	// Primary is the member that the sender holds to be the primary. IsPrimary: it
+	// says so of itself.
+	Primary   string
+	IsPrimary bool
+	// SyncSource is the address that the connection's server follows.
+	SyncSource string
 }
 
 // WantsReports says whether anybody asked for reports. A session that isn't

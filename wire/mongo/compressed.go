@@ -39,7 +39,7 @@ type packed struct {
 }
 
 // passes are how far a body is inflated: the second time only a command that
-// goes on.
+// goes on, or a batch of the oplog, whose last entry counts.
 var passes = [...]int{maxInflate, lateInflate}
 
 // enough returns the first n bytes of the body, and what is left of chunk. It
@@ -121,7 +121,11 @@ func (s *session) inflate(limit int, dir wire.Direction, f *framed, in []byte) (
 		return false
 	}
 	if late { // from the start
-		s.request.begin(s, f.call)
+		if dir == wire.ToServer {
+			s.request.begin(s, f.call)
+		} else {
+			s.reply.begin(s, f.call)
+		}
 		b.reset()
 	}
 	if reason := s.inflateTo(limit, dir, f, in); reason != "" {
@@ -130,7 +134,7 @@ func (s *session) inflate(limit int, dir wire.Direction, f *framed, in []byte) (
 	if s.options.Inflate != nil {
 		s.options.Inflate.Give(cost)
 	}
-	return dir == wire.ToServer && op == opMsg && b.trouble == "" && b.cut && !b.whole && !b.over
+	return (dir == wire.ToServer || s.reply.oplog) && op == opMsg && b.trouble == "" && b.cut && !b.whole && !b.over
 }
 
 // checkPacked reads what stands before the compressed bytes; it returns a reason

@@ -5,7 +5,8 @@ import "github.com/wirewait/wirewait/wire"
 // framed is a message that was framed and is not yet decoded.
 type framed struct {
 	header
-	call *call
+	call   *call
+	report *wire.Report // what it may say between members; nil: nothing
 }
 
 // decoder reads one direction's messages, in the order of their framing.
@@ -110,6 +111,9 @@ func (s *session) endDecode(dir wire.Direction, cut bool) {
 	}
 	if b.trouble != "" && !cut && s.options.Trouble != nil {
 		s.options.Trouble(b.trouble)
+	}
+	if f.report != nil {
+		s.endReport(dir, &f, b)
 	}
 	b.reset()
 	s.settle(f.call)

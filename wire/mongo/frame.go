@@ -27,6 +27,7 @@ type framer struct {
 	head    [headerLen + flagsLen]byte
 	headIn  wire.Stamp // when the first of them came
 	started bool       // a header of this direction was read
+	report  *wire.Report
 }
 
 // header is what framing reads of a message.
@@ -88,7 +89,11 @@ func (s *session) frameOne(dir wire.Direction, b []byte, now wire.Stamp) wire.Pi
 		return p
 	}
 	f.have, f.started = 0, true
-	if !s.begin(dir, &h) {
+	begun := now
+	if early > 0 {
+		begun = f.headIn
+	}
+	if !s.begin(dir, &h, begun) {
 		return wire.Piece{Len: len(b), Opaque: true, Draw: true}
 	}
 	p.Kind, p.Exchange = h.op, f.call.x
@@ -116,6 +121,10 @@ func (s *session) advance(dir wire.Direction, p wire.Piece, now wire.Stamp) wire
 	c := f.call
 	f.call = nil
 	s.open.Mark(c.x, dir, f.off)
+	if f.report != nil {
+		s.open.MarkReport(f.report, dir, f.off)
+		f.report = nil
+	}
 	if dir == wire.ToServer {
 		c.sent = true
 	} else {
@@ -172,9 +181,9 @@ func mayBeTLS(b []byte) bool {
 		is(5, func(c byte) bool { return c == 1 || c == 2 })
 }
 
-// begin finds or opens the exchange of a message whose header was read. False:
+// begin finds or opens the exchange of a message that began at now and whose header was read. False:
 // too many are open, and the session has given up.
-func (s *session) begin(dir wire.Direction, h *header) bool {
+func (s *session) begin(dir wire.Direction, h *header, now wire.Stamp) bool {
 	f := &s.framers[dir]
 	f.op = h.op
 	if dir == wire.ToServer {
@@ -190,7 +199,8 @@ func (s *session) begin(dir wire.Direction, h *header) bool {
 	}
 	f.call.refs++
 	s.open.Hold(f.call.x)
-	s.decoders[dir].queue.Push(framed{call: f.call, header: *h})
+	f.report = s.newReport(now)
+	s.decoders[dir].queue.Push(framed{call: f.call, header: *h, report: f.report})
 	return true
 }
 

@@ -26,6 +26,8 @@ type call struct {
 	plain, queryFailed bool
 	replied            bool // a reply was decoded
 
+	from string // a heartbeat's sender, by its _id
+
 	in   *table // where it awaits a reply
 	key  int32
 	next *call // same key, later

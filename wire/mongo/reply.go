@@ -25,11 +25,20 @@ type reply struct {
 	concernErr      int64
 	opTime, logical wire.OpTime
 	connection      int64
+
+	oplog     bool // the request was for the oplog
+	heartbeat bool
+	positions
 }
 
 func (r *reply) begin(s *session, c *call) {
 	*r = reply{s: s, call: c, x: c.x, n: -1, nModified: -1, counted: -1, lastN: -1}
 	r.opTime.T = -1
+	if s.between && s.open.WantsReports() {
+		r.about.begin()
+		r.oplog = c.x.Database == "local" && c.x.Collection == "oplog.rs"
+		r.heartbeat = c.x.Operation == "replSetHeartbeat"
+	}
 }
 
 // legacy takes OP_REPLY's flags. False: its documents are the user's and not
@@ -42,6 +51,9 @@ func (r *reply) legacy(flags int) bool {
 
 // element implements visitor.
 func (r *reply) element(at node, nth int, key []byte, typ byte) (node, action) {
+	if at >= inOptimes {
+		return r.positions.element(at, key, typ)
+	}
 	switch at {
 	case inReply:
 		return r.field(key, typ)
@@ -111,12 +123,20 @@ func (r *reply) field(key []byte, typ byte) (node, action) {
 		}
 	case "$err":
 		r.failure = r.failure || r.opReply
+	default:
+		if r.oplog || r.heartbeat {
+			return r.standing(key, typ)
+		}
 	}
 	return nowhere, skip
 }
 
 // value implements visitor.
 func (r *reply) value(n node, typ byte, v []byte) {
+	if n >= inOptimes {
+		r.positions.value(n, typ, v, &r.s.strings)
+		return
+	}
 	switch n {
 	case atOpTimeOnly, atOpTimeTS:
 		r.opTime.TS = binary.LittleEndian.Uint64(v)

@@ -73,6 +73,8 @@ type request struct {
 	commented bool // the traceparent is the comment's
 
 	application, driver, version, user string
+
+	positions // of replSetUpdatePosition and replSetHeartbeat
 }
 
 func (r *request) begin(s *session, c *call) {
@@ -105,6 +107,9 @@ func (r *request) namespace(db, coll []byte, command bool) {
 
 // element implements visitor.
 func (r *request) element(at node, nth int, key []byte, typ byte) (node, action) {
+	if at >= inOptimes {
+		return r.positions.element(at, key, typ)
+	}
 	switch at {
 	case inCommand:
 		if nth == 0 {
@@ -218,6 +223,10 @@ func (r *request) special(key []byte, typ byte) (node, action) {
 		if isHello(op) {
 			return want(key, typ, "saslSupportedMechs", typeString, atUser)
 		}
+	case "internalClient":
+		r.s.between = r.s.between || isHello(op)
+	case "optimes", "fromId", "primaryId":
+		return r.standing(op, key, typ)
 	}
 	return nowhere, skip
 }
@@ -226,14 +235,18 @@ func (r *request) special(key []byte, typ byte) (node, action) {
 // hostInfo of its hello (src/mongo/client/async_client.cpp), from of its
 // heartbeats (src/mongo/db/repl/repl_set_heartbeat_args_v1.cpp).
 func (r *request) member(key []byte, typ byte, name string) (node, action) {
-	if r.s.options.Member == nil {
+	if r.s.options.Member == nil && !r.s.open.WantsReports() {
 		return nowhere, skip
 	}
 	return want(key, typ, name, typeString, atMember)
 }
 
 func (r *request) tellMember(name string) {
+	if !isHello(r.x.Operation) {
+		r.host = name
+	}
 	switch {
+	case r.s.options.Member == nil:
 	case name == "": // a member that has no configuration yet
 	case isHello(r.x.Operation):
 		r.s.options.Member(name, "host_info")
@@ -266,6 +279,10 @@ func (r *request) metadata(at node, key []byte, typ byte) (node, action) {
 // value implements visitor.
 func (r *request) value(n node, typ byte, v []byte) {
 	text := &r.s.strings
+	if n >= inOptimes {
+		r.positions.value(n, typ, v, text)
+		return
+	}
 	switch n {
 	case atCollection:
 		r.x.Collection = text.text(v)
