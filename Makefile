@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race fuzz soak copy bench lint interop check
+.PHONY: help build demo test race fuzz soak churn copy bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -9,6 +9,8 @@ FUZZTIME ?= 10s
 INTEROP ?= ./...
 # How long the soak takes.
 SOAK ?= 10m
+# How long rules are changed under load, on each driver.
+CHURN ?= 30s
 
 # How many megabytes are copied.
 COPY_MB ?= 1024
@@ -36,6 +38,9 @@ soak: ## mixed traffic over changing delays and dropped connections, for SOAK (1
 
 copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make test does with 200
 	WIREWAIT_COPY_MB=$(COPY_MB) go test -count=1 -v -run TestCopy_FlatMemoryBothWays ./proxy
+
+churn: ## change rules 1,000 times a second under load, for CHURN (30s)
+	go test -race -count=1 -v -run TestRules_ChangeUnderLoad ./proxy -churn $(CHURN)
 
 bench: ## measure delay errors, overhead and memory beside their baselines
 	go run ./internal/bench
