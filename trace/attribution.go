@@ -43,7 +43,10 @@ type Replication struct {
 	Began, Released wire.Stamp
 	// Spread is by how much the wait would differ if another of the Candidates
 	// were this write's commit.
-	Spread     time.Duration
+	Spread time.Duration
+	// Journal is how long, at most, a MongoDB write waited for the server's own
+	// disk; zero if it didn't, or nobody knows.
+	Journal    time.Duration
 	Candidates int
 	// Commit is the write's place in the log and XID its transaction; zero if
 	// several may be.
@@ -61,6 +64,8 @@ type MemberWait struct {
 	// Sent is when it was first read on its way there; Acknowledged when the
 	// acknowledgement was passed on.
 	Sent, Acknowledged wire.Stamp
+	// SyncSource is whom it followed, where heartbeats told: a MongoDB member.
+	SyncSource string
 }
 
 func (r *Replication) reset() {
@@ -77,6 +82,7 @@ const settleTime = 100 * time.Millisecond
 type attribution struct {
 	rules   atomic.Pointer[map[string]Rule] // by server
 	servers map[string]*replicas
+	mongo   mongoSets
 }
 
 const maxServers = 256
@@ -117,7 +123,15 @@ func (a *attribution) rule(server string) Rule {
 
 // report takes in a report of a connection to a server.
 func (a *attribution) report(r *wire.Report, c *Conn) {
-	name := serverOf(c)
+	if r.Set != nil {
+		a.reportSet(r, c)
+		return
+	}
+	a.group(serverOf(c)).report(r)
+}
+
+// group is what was seen of a server's members.
+func (a *attribution) group(name string) *replicas {
 	g := a.servers[name]
 	if g == nil {
 		if a.servers == nil || len(a.servers) >= maxServers {
@@ -126,7 +140,7 @@ func (a *attribution) report(r *wire.Report, c *Conn) {
 		g = &replicas{}
 		a.servers[name] = g
 	}
-	g.report(r)
+	return g
 }
 
 // lost notes that reports of that time found no room.
@@ -153,8 +167,11 @@ func (a *attribution) judge(f *Finished) {
 	if g == nil {
 		return
 	}
-	if f.Protocol == wire.Postgres {
+	switch f.Protocol {
+	case wire.Postgres:
 		g.judgePostgres(f, a.rule(server))
+	case wire.MongoDB:
+		a.judgeMongo(g, f)
 	}
 	if r := &f.Replication; r.Began != 0 && r.Released != 0 {
 		f.Waits.replicate(f.Exchange, r.Began, r.Released)

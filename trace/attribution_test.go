@@ -98,13 +98,13 @@ func TestJudge_MembersThatHadItAndThoseThatHadNot(t *testing.T) {
 	a.setRule("pg.p", rule(t, "ANY 1 (s1, s2)"))
 	f := written("on", 41) // the reply left at 51 ms
 	a.judge(f)
-	want := []MemberWait{{"s1", ms64(15), ms64(41)}}
+	want := []MemberWait{{Member: "s1", Sent: ms64(15), Acknowledged: ms64(41)}}
 	if r := &f.Replication; !slices.Equal(r.Acknowledged, want) || !slices.Equal(r.Behind, []string{"s2"}) {
 		t.Errorf("acknowledged %v, behind %v", r.Acknowledged, r.Behind)
 	}
 	f = written("on", 85) // at 95
 	a.judge(f)
-	want = append(want, MemberWait{"s2", ms64(16), ms64(90)})
+	want = append(want, MemberWait{Member: "s2", Sent: ms64(16), Acknowledged: ms64(90)})
 	if r := &f.Replication; !slices.Equal(r.Acknowledged, want) || len(r.Behind) != 0 {
 		t.Errorf("acknowledged %v, behind %v", r.Acknowledged, r.Behind)
 	}

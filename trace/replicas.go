@@ -15,6 +15,12 @@ type replicas struct {
 	commits commits
 	blind   bool // the log came and could not be read
 	gaps    []gap
+
+	// MongoDB's: when the log was first read on its way to any member, the latest
+	// term in it, and members' addresses by their ids.
+	log   history
+	term  uint64
+	hosts map[string]string
 }
 
 // member is a connection over which a member receives the log, or, in MongoDB,
@@ -24,9 +30,12 @@ type member struct {
 	connection  uint64
 	since, left wire.Stamp // since it acknowledged; left 0: it's there
 	sent        history
-	reached     [wire.Levels]history
-	heard       []wire.Stamp // of its latest acknowledgements, whatever they said
+	reached     [wire.Levels + 1]history // appliedAndDurable too
+	heard       []wire.Stamp             // of its latest acknowledgements, whatever they said
 }
+
+// appliedAndDurable is the level of MongoDB's w: N with j: the lesser of the two.
+const appliedAndDurable = wire.Levels
 
 // gap is a stretch of time of which reports were lost.
 type gap struct{ from, to wire.Stamp }
@@ -74,6 +83,13 @@ func (g *replicas) reached(r *wire.Report, p *wire.Progress) {
 	m := g.member(p.Member, r.Connection)
 	for level, position := range p.Reached {
 		m.reached[level].add(r.Out, position, max(r.Told.Sub(r.Out), 0))
+	}
+	if r.Set != nil {
+		both := p.Reached[wire.Durable]
+		if both.Reaches(p.Reached[wire.Applied]) {
+			both = p.Reached[wire.Applied]
+		}
+		m.reached[appliedAndDurable].add(r.Out, both, max(r.Told.Sub(r.Out), 0))
 	}
 	if m.since == 0 && !p.Reached[wire.Durable].IsZero() {
 		m.since = r.Out

@@ -18,6 +18,8 @@ const (
 	keyNotWaitedFor    = attribute.Key("wirewait.not_waited_for")
 	keyReplicaSpread   = attribute.Key("wirewait.wait.replication_spread_ms")
 	keyReplicaAcks     = attribute.Key("wirewait.acknowledged_by")
+	keyJournal         = attribute.Key("wirewait.wait.journal_ms")
+	keySyncMember      = attribute.Key("mongodb.sync_source")
 	replicatePrefix    = "replicate "
 	separator          = ","
 	maxReplicaChildren = 16
@@ -41,6 +43,9 @@ func appendReplication(a []attribute.KeyValue, f *trace.Finished) []attribute.Ke
 	if r.Spread > 0 {
 		a = append(a, ms(keyReplicaSpread, r.Spread))
 	}
+	if r.Journal > 0 {
+		a = append(a, ms(keyJournal, r.Journal))
+	}
 	if f.Protocol == wire.Postgres && !r.Commit.IsZero() {
 		a = append(a, keyCommitLSN.String(r.Commit.LSN()))
 		a = appendInt(a, keyCommitXID, int64(r.XID))
@@ -63,5 +68,10 @@ func (s *spans) addReplicas(f *trace.Finished) {
 		}
 		done := min(m.Acknowledged, end)
 		s.addChild(valid(replicatePrefix+m.Member), f.Conn.Time(m.Sent), max(time.Duration(done-m.Sent), 0), nil)
+		if m.SyncSource != "" {
+			n := len(s.attributes)
+			s.attributes = appendString(s.attributes, keySyncMember, m.SyncSource)
+			s.finished[len(s.finished)-1].attributes = s.attributes[n:]
+		}
 	}
 }
