@@ -191,10 +191,10 @@ func (a *assertion) undecoded(ctx context.Context, server *client) (wrong []stri
 			wrong = append(wrong, fmt.Sprintf("link %s: messages were not understood: %s", l.Name, strings.Join(reasons, ", ")))
 		}
 		if n := l.Connections.Encrypted; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("link %s: %d connections are encrypted and were not read: use --tls decline or --tls auto", l.Name, n))
+			wrong = append(wrong, fmt.Sprintf("link %s: %s encrypted and not read: use --tls decline or --tls auto", l.Name, count(int(n), "connection")))
 		}
 		if n := l.Connections.Opaque; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("link %s: %d connections could not be read to their end", l.Name, n))
+			wrong = append(wrong, fmt.Sprintf("link %s: %s could not be read to the end", l.Name, count(int(n), "connection")))
 		}
 	}
 	if waits.Dropped > 0 {

@@ -267,3 +267,29 @@ func TestAdmin_Token(t *testing.T) {
 		t.Error("no span was printed, so nothing was looked at")
 	}
 }
+
+// TestAssert_NoDecodeErrors: what could not be read fails the run, whatever the
+// figures of the rest are.
+func TestAssert_NoDecodeErrors(t *testing.T) {
+	peer := startMongo(t)
+	w := start(t, nil, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--protocol", "mongodb")
+	address := w.adminAddr()
+	withMongo(t, peer.URI(w.addr()), func(c *mongo.Client) { insert(t, c, 1, writeconcern.Majority()) })
+	until(t, "the write is counted", func() bool { return reportOf(t, address).Waits.Writes == 1 })
+	if code, _, errs := command(t, "assert", "--no-decode-errors", "--admin", address); code != 0 {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	c, err := net.Dial("tcp", w.addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is seen", func() bool { return reportOf(t, address).Links[0].Connections.Opaque == 1 })
+	code, _, errs := command(t, "assert", "--no-decode-errors", "--max-p99", "majority=60s", "--admin", address)
+	if code != 1 || !strings.Contains(errs, "1 connection could not be read to the end") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}

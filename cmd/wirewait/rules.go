@@ -177,7 +177,7 @@ func ruleTable(rules []admin.Rule) string {
 		}
 		cells = append(cells, []string{
 			name, text.Effect, brief(text.When), brief(text.With), brief(text.Limit),
-			strconv.FormatUint(r.Matches, 10), strconv.FormatUint(r.Hits, 10), reasons(r.Links), strconv.Itoa(len(r.Connections)),
+			strconv.FormatUint(r.Matches, 10), strconv.FormatUint(r.Hits, 10), reasons(r.Links), strconv.Itoa(r.Connections),
 		})
 	}
 	return trace.Align(cells, 5)

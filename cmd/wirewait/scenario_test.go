@@ -2,10 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/wirewait/wirewait/proxy/admin"
 )
@@ -13,7 +19,7 @@ import (
 // TestScenario_IsPlayed is a person who plays one, looks at it, and stops it.
 func TestScenario_IsPlayed(t *testing.T) {
 	peer := startMongo(t)
-	w := start(t, nil, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--rtt", "10ms")
+	w := start(t, []string{"OTEL_TRACES_EXPORTER=console"}, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--rtt", "10ms")
 	address := w.adminAddr()
 	file := func(text string) string {
 		path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -40,6 +46,16 @@ func TestScenario_IsPlayed(t *testing.T) {
 	})
 	if got := rtt(); got != "300ms" {
 		t.Errorf("the round trip is %s", got)
+	}
+	withMongo(t, peer.URI(w.addr()), func(c *mongo.Client) { insert(t, c, 1, writeconcern.Majority()) })
+	answer, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, _ := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if want := `wirewait_scenario_step{wirewait_scenario="evening",wirewait_scenario_step="slow"} 1`; !strings.Contains(string(metrics), want) {
+		t.Errorf("/metrics has no %s", want)
 	}
 	if code, _, errs := command(t, "scenario", "start", "--admin", address, long); code != 1 || !strings.Contains(errs, "a scenario is running (evening)") {
 		t.Errorf("a second one: exit %d, %s", code, errs)
@@ -71,6 +87,11 @@ func TestScenario_IsPlayed(t *testing.T) {
 		if code, _, errs := command(t, "scenario", "start", "--admin", address, file(text)); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d, %q", text, code, errs)
 		}
+	}
+	w.signal(syscall.SIGTERM)
+	w.stopped()
+	if span := consoleSpans(t, &w.stdout)["insert orders"]; span.attribute("wirewait.scenario") != "evening" || span.attribute("wirewait.scenario.step") != "slow" {
+		t.Errorf("the span doesn't carry the step: %+v", span)
 	}
 	if code, _, errs := command(t, "scenario", "start"); code != 2 || !strings.Contains(errs, "say which file") {
 		t.Errorf("exit %d, %q", code, errs)

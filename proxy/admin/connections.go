@@ -2,7 +2,9 @@ package admin
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,11 +48,13 @@ type Connection struct {
 	Exchanges  uint64 `json:"exchanges"`
 	// WaitingRequests have no reply yet.
 	WaitingRequests int `json:"waiting_requests"`
-	// Delay is what applies to it now, and Rules are the names of those that may.
-	Delay    Delay         `json:"delay"`
-	Rules    []string      `json:"rules"`
-	ToServer ConnectionWay `json:"to_server"`
-	ToClient ConnectionWay `json:"to_client"`
+	// Delay is what applies to it now. Rules are the names of those that may, the
+	// first twenty in a list of connections, and RulesTotal is how many they are.
+	Delay      Delay         `json:"delay"`
+	Rules      []string      `json:"rules"`
+	RulesTotal int           `json:"rules_total"`
+	ToServer   ConnectionWay `json:"to_server"`
+	ToClient   ConnectionWay `json:"to_client"`
 }
 
 // ConnectionWay is one direction of a connection.
@@ -63,15 +67,24 @@ type ConnectionWay struct {
 	Paused bool `json:"paused"`
 }
 
+// fewRules are named with each connection of a list: of a thousand rules and ten
+// thousand connections all would be too many.
+const fewRules = 20
+
 func (c *Control) connections(p *proxy.Proxy, r *http.Request) (any, error) {
-	link := r.URL.Query().Get("link")
+	link, name := r.URL.Query().Get("link"), r.URL.Query().Get("rule")
 	if link != "" && p.Link(link) == nil {
 		return nil, noLink(p, link)
 	}
-	list, rules := Connections{Connections: []Connection{}}, p.Rules()
+	rules := reachOf(p.Rules())
+	wanted := slices.IndexFunc(rules, func(r reach) bool { return r.Name == name })
+	if name != "" && wanted < 0 {
+		return nil, noRule(name)
+	}
+	list := Connections{Connections: []Connection{}}
 	for _, conn := range p.Connections() {
-		if link == "" || conn.Link == link {
-			list.Connections = append(list.Connections, describeConnection(&conn, rules))
+		if (link == "" || conn.Link == link) && (name == "" || rules[wanted].mayApply(&conn)) {
+			list.Connections = append(list.Connections, describeConnection(&conn, rules, fewRules))
 		}
 	}
 	return list, nil
@@ -86,7 +99,7 @@ func (c *Control) connection(p *proxy.Proxy, r *http.Request) (any, error) {
 	if !ok {
 		return nil, noConnection(id)
 	}
-	return describeConnection(&conn, p.Rules()), nil
+	return describeConnection(&conn, reachOf(p.Rules()), math.MaxInt), nil
 }
 
 func (c *Control) cut(p *proxy.Proxy, r *http.Request) (any, error) {
@@ -99,7 +112,7 @@ func (c *Control) cut(p *proxy.Proxy, r *http.Request) (any, error) {
 		return nil, noConnection(id)
 	}
 	conn.State = proxy.Closing
-	return describeConnection(&conn, p.Rules()), nil
+	return describeConnection(&conn, reachOf(p.Rules()), math.MaxInt), nil
 }
 
 func connectionID(r *http.Request) (uint64, error) {
@@ -114,7 +127,7 @@ func noConnection(id uint64) error {
 	return refuse(http.StatusNotFound, fmt.Sprintf("there is no connection %d, or no longer: GET /v1/connections shows those there are", id))
 }
 
-func describeConnection(c *proxy.Connection, rules []proxy.RuleStatus) Connection {
+func describeConnection(c *proxy.Connection, rules []reach, most int) Connection {
 	d := Connection{
 		ID: c.ID, Link: c.Link, From: c.From, FromBasis: c.Basis, Client: c.Client,
 		Upstream: c.Upstream, UpstreamPort: c.UpstreamPort, Since: c.Since, State: string(c.State), Protocol: string(c.Protocol),
@@ -123,7 +136,10 @@ func describeConnection(c *proxy.Connection, rules []proxy.RuleStatus) Connectio
 	}
 	d.Rules = []string{}
 	for i := range rules {
-		if !rules[i].Over && mayApply(&rules[i], c) {
+		if !rules[i].mayApply(c) {
+			continue
+		}
+		if d.RulesTotal++; len(d.Rules) < most {
 			d.Rules = append(d.Rules, rules[i].Name)
 		}
 	}

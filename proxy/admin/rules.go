@@ -31,8 +31,9 @@ type Rule struct {
 	Hits    uint64 `json:"hits"`
 	// Links are those that it can match on.
 	Links []RuleLink `json:"links"`
-	// Connections are the ids of those it may apply to now.
-	Connections []uint64 `json:"connections"`
+	// Connections is how many it may apply to now: GET /v1/connections?rule=NAME
+	// has them.
+	Connections int `json:"connections"`
 }
 
 // RuleLink is what a rule has done on one link.
@@ -50,7 +51,7 @@ func (c *Control) rules(p *proxy.Proxy, _ *http.Request) (any, error) { return a
 func allRules(p *proxy.Proxy) (Rules, error) {
 	list := Rules{Rules: []Rule{}}
 	conns := p.Connections()
-	for _, s := range p.Rules() {
+	for _, s := range reachOf(p.Rules()) {
 		r, err := describeRule(&s, conns)
 		if err != nil {
 			return list, err
@@ -60,12 +61,12 @@ func allRules(p *proxy.Proxy) (Rules, error) {
 	return list, nil
 }
 
-func describeRule(s *proxy.RuleStatus, conns []proxy.Connection) (Rule, error) {
+func describeRule(s *reach, conns []proxy.Connection) (Rule, error) {
 	text, err := json.Marshal(s.Rule)
 	if err != nil {
 		return Rule{}, fmt.Errorf("rule %s can't be written down: %w", s.Name, err)
 	}
-	r := Rule{Name: s.Name, Rule: text, Since: s.Since, Over: s.Over, Links: []RuleLink{}, Connections: []uint64{}}
+	r := Rule{Name: s.Name, Rule: text, Since: s.Since, Over: s.Over, Links: []RuleLink{}}
 	for _, l := range s.Links {
 		not := l.NotApplicable
 		if not == nil {
@@ -75,21 +76,37 @@ func describeRule(s *proxy.RuleStatus, conns []proxy.Connection) (Rule, error) {
 		r.Links = append(r.Links, RuleLink{l.Link, l.Matches, l.Hits, not})
 	}
 	for i := range conns {
-		if !s.Over && mayApply(s, &conns[i]) {
-			r.Connections = append(r.Connections, conns[i].ID)
+		if s.mayApply(&conns[i]) {
+			r.Connections++
 		}
 	}
 	return r, nil
 }
 
-// mayApply reports whether a rule can match on a connection, by what is known of
-// it: its link, whose it is, and what it said of itself. What its messages will
-// say is not known.
-func mayApply(s *proxy.RuleStatus, c *proxy.Connection) bool {
-	here := slices.ContainsFunc(s.Links, func(l proxy.LinkRule) bool { return l.Link == c.Link })
+// reach is a rule with where it may apply.
+type reach struct {
+	*proxy.RuleStatus
+	links map[string]bool
+}
+
+func reachOf(rules []proxy.RuleStatus) []reach {
+	list := make([]reach, len(rules))
+	for i := range rules {
+		list[i] = reach{&rules[i], make(map[string]bool, len(rules[i].Links))}
+		for _, l := range rules[i].Links {
+			list[i].links[l.Link] = true
+		}
+	}
+	return list
+}
+
+// mayApply reports whether the rule can match on a connection, by what is known
+// of it: its link, whose it is, and what it said of itself. What its messages
+// will say is not known.
+func (r *reach) mayApply(c *proxy.Connection) bool {
 	fits := func(wanted []string, is string) bool { return len(wanted) == 0 || slices.Contains(wanted, is) }
-	w := &s.When
-	if !here || c.From != "" && !fits(w.From, c.From) {
+	w := &r.When
+	if r.Over || !r.links[c.Link] || c.From != "" && !fits(w.From, c.From) {
 		return false
 	}
 	return c.Peer == nil || fits(w.User, c.Peer.User) && fits(w.Application, c.Peer.Application)
@@ -100,9 +117,10 @@ func (c *Control) rule(p *proxy.Proxy, r *http.Request) (any, error) {
 }
 
 func oneRule(p *proxy.Proxy, name string) (any, error) {
-	for _, s := range p.Rules() {
-		if s.Name == name {
-			return describeRule(&s, p.Connections())
+	rules := reachOf(p.Rules())
+	for i := range rules {
+		if rules[i].Name == name {
+			return describeRule(&rules[i], p.Connections())
 		}
 	}
 	return nil, noRule(name)

@@ -327,6 +327,39 @@ func TestV1_Health(t *testing.T) {
 	}
 }
 
+// TestV1_OtherPagesAreRefused: a page in somebody's browser, and a name that was
+// made to resolve here.
+func TestV1_OtherPagesAreRefused(t *testing.T) {
+	a, p, _ := control(t)
+	for _, header := range []struct{ host, origin string }{{"rebound.example:8474", ""}, {"", "https://evil.example"}, {"", "null"}} {
+		for _, request := range []string{"GET /v1/links", `PATCH /v1/links/a {"rtt": "9s"}`, "PUT /v1/rules []", "DELETE /v1/waits"} {
+			method, rest, _ := strings.Cut(request, " ")
+			path, body, _ := strings.Cut(rest, " ")
+			r, err := http.NewRequest(method, "http://"+a.s.Addr().String()+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if header.host != "" {
+				r.Host = header.host
+			}
+			if header.origin != "" {
+				r.Header.Set("Origin", header.origin)
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusForbidden {
+				t.Errorf("%s with %+v: %s", request, header, answer.Status)
+			}
+		}
+	}
+	if d := p.Link("a").Delay(); d.RTT() != 20*time.Millisecond {
+		t.Errorf("the delay is %v", d.RTT())
+	}
+}
+
 func TestV1_BeforeTheLinksAreOpen(t *testing.T) {
 	s := start(t, Config{Listen: "127.0.0.1:0", Control: &Control{Proxy: func() *proxy.Proxy { return nil }}})
 	a := &api{t: t, s: s}
