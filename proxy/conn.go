@@ -30,7 +30,7 @@ type conn struct {
 	source atomic.Pointer[source]
 	basis  string
 
-	from, to net.Addr // the client's address, and the one that it dialled
+	from, to net.Addr // the client's address, and (until there is a driver) the one that it dialled
 	accepted wire.Stamp
 
 	// ctx is what establish waits under, and cancel, guarded by mu, ends that.
@@ -142,7 +142,7 @@ func (c *conn) begin(e *established) {
 	d, start := c.newDriver(e)
 	c.mu.Lock()
 	c.pump, c.driver, c.info = pc, d, info
-	c.ctx, c.cancel = nil, nil
+	c.ctx, c.cancel, c.to = nil, nil, nil
 	c.pump.SetRules(c.link.rules.Load(), p.clock.now())
 	stopped := c.stopped
 	c.mu.Unlock()

@@ -306,3 +306,44 @@ func TestLoop_ReadsOnBehindUrgentData(t *testing.T) {
 		}
 	}
 }
+
+// An idle connection holds no goroutine and little memory. Both are what opening
+// many through a proxy takes, less what as many without it do: the test's own.
+func TestLoop_IdleConnectionsAreSmall(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector needs memory of its own")
+	}
+	const conns, most = 400, 4 << 10
+	up := server(t, "tcp", "127.0.0.1:0", echo)
+	_, l := onLoops.start(t, LinkConfig{Protocol: wire.TCP, Upstream: up})
+	open := func(addr string) (bytes, goroutines int) {
+		census := func() (int, int) {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.GC() // what the first one found in pools
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc + m.StackInuse), runtime.NumGoroutine()
+		}
+		b, g := census()
+		for range conns {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			exchangeOn(t, c, []byte("x"))
+		}
+		b2, g2 := census()
+		return (b2 - b) / conns, g2 - g
+	}
+	open(l.Addr().String()) // what the first ones need for all
+	direct, goroutines := open(up)
+	through, more := open(l.Addr().String())
+	t.Logf("heap and stacks: %d bytes each through the proxy, %d without", through, direct)
+	if through-direct > most {
+		t.Errorf("an idle connection holds %d bytes, want at most %d", through-direct, most)
+	}
+	if more-goroutines > conns/10 { // those of dials may still be ending
+		t.Errorf("%d idle connections hold %d goroutines", conns, more-goroutines)
+	}
+}
