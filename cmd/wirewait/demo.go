@@ -32,7 +32,7 @@ func demoCommand() *cli.Command {
 		Usage: "run a client through a WAN to a throwaway server, and show what its writes waited for",
 		Description: "With PostgreSQL server binaries on this machine, demo starts a throwaway server,\n" +
 			"puts itself in front of it as a WAN, and reads and writes through it. Without them\n" +
-			"it does the same with a MongoDB peer of its own, whose server times are scripted.\n" +
+			"it does the same with a MongoDB replica set in this process, a model of the real one.\n" +
 			"It installs nothing. Servers, their files and connections are gone at its end, but\n" +
 			"for 30 MB in the temporary directory that make the next start faster.",
 		Flags: []cli.Flag{
@@ -113,14 +113,14 @@ func (d *demo) run(ctx context.Context) (err error) {
 func (d *demo) startServer(ctx context.Context) (*demoServer, error) {
 	switch d.protocol {
 	case "mongodb":
-		return startDemoMongo()
+		return startDemoMongo(ctx)
 	case "postgres":
 		return startDemoPostgres(ctx)
 	}
 	server, err := startDemoPostgres(ctx)
 	if errors.Is(err, lab.ErrNoPostgres) {
 		fmt.Fprintf(d.progress, "%v.\nUntil then, a MongoDB peer in this process:\n\n", err)
-		return startDemoMongo()
+		return startDemoMongo(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w (or use --protocol mongodb)", err)

@@ -11,7 +11,7 @@ import (
 	mongooptions "go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/lab/mongod"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -33,34 +33,30 @@ func mongoConcerns() []*writeconcern.WriteConcern {
 	}
 }
 
-// scriptedThink stands for what a server would wait for: a flush of its journal,
-// an acknowledgement from another member. Nothing of it happens.
-func scriptedThink(c lab.MongoCommand) time.Duration {
-	switch {
-	case c.WriteConcern.W == "majority":
-		return 12 * time.Millisecond
-	case c.WriteConcern.J == "true":
-		return 3 * time.Millisecond
-	}
-	return 0
-}
+// mongoBehind is by how much the secondaries are behind, as ones that are far away
+// would be: majority waits for it, and for their journals.
+const mongoBehind = 12 * time.Millisecond
 
-func startDemoMongo() (*demoServer, error) {
-	peer, err := lab.StartMongo(lab.MongoOptions{SetName: "demo", ServerDelay: scriptedThink})
+func startDemoMongo(ctx context.Context) (*demoServer, error) {
+	set, err := mongod.StartSet(ctx, mongod.SetOptions{Name: "demo", NoChaining: true})
 	if err != nil {
 		return nil, err
 	}
+	primary := set.Primary()
+	for _, m := range set.Members() {
+		m.SetWriteDelay(mongoBehind)
+	}
 	return &demoServer{
 		protocol: wire.MongoDB,
-		addr:     peer.Addr(),
-		about:    "a MongoDB peer in this process on " + peer.Addr() + "; what it waits for is scripted (j:true 3 ms, majority 12 ms)",
+		addr:     primary.Addr(),
+		about: fmt.Sprintf("a MongoDB replica set of three in this process, its primary on %s, its secondaries %v behind",
+			primary.Addr(), mongoBehind),
 		workload: fmt.Sprintf("the official Go driver: %d inserts each with w:0, w:1, w:1 j:true, majority, and %d reads", mongoWrites, mongoReads),
-		work:     func(ctx context.Context, addr string) error { return workMongo(ctx, peer.URI(addr)) },
-		show:     func(f *trace.Finished) bool { return f.Concern() == "majority" },
-		stop: func() error {
-			peer.Stop()
-			return nil
+		work: func(ctx context.Context, addr string) error {
+			return workMongo(ctx, "mongodb://"+addr+"/?directConnection=true")
 		},
+		show: func(f *trace.Finished) bool { return f.Concern() == "majority" },
+		stop: set.Close,
 	}, nil
 }
 

@@ -2,7 +2,9 @@ package mongod
 
 import (
 	"bufio"
+	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 type connection struct {
 	net.Conn
 	id       int64
+	ctx      context.Context // ends with the server, or when the client is seen to have gone
+	cancel   context.CancelFunc
 	internal atomic.Bool // of another member: its hello had internalClient
 }
 
@@ -20,6 +24,7 @@ type connection struct {
 // request after the other, and closes the connection on a malformed one.
 func (s *Server) converse(c *connection) {
 	defer func() {
+		c.cancel()
 		c.Close()
 		s.connections.Lock()
 		delete(s.open, c)
@@ -32,17 +37,36 @@ func (s *Server) converse(c *connection) {
 			return
 		}
 		q, err := newRequest(m, c)
-		if err != nil || s.respond(q) != nil {
+		if err != nil {
 			return
 		}
+		awaited := q.readAwait()
+		var watching sync.WaitGroup
+		if awaited {
+			watching.Go(func() { c.watch(r) })
+		}
+		if s.respond(q, awaited) != nil {
+			c.Close() // ends the watch
+			watching.Wait()
+			return
+		}
+		watching.Wait() // for the next request, for which there is nothing to do but wait
+	}
+}
+
+// watch ends the connection's context when the client goes away while a request
+// of its waits for news, as a server does (markKillOnClientDisconnect in
+// src/mongo/db/operation_context.h). It returns when there's more to read.
+func (c *connection) watch(r *bufio.Reader) {
+	if _, err := r.Peek(1); err != nil {
+		c.cancel()
 	}
 }
 
 // respond answers a request: once, never (w: 0), or, where the client allows it,
 // again and again, each time as if the answer before had been the request
 // (src/mongo/transport/session_workflow.cpp).
-func (s *Server) respond(q *request) error {
-	awaited := q.readAwait()
+func (s *Server) respond(q *request, awaited bool) error {
 	for {
 		reply, problem := s.answer(q)
 		if s.options.ServerDelay != nil && !awaited {

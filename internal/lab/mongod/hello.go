@@ -159,7 +159,7 @@ func (s *Server) awaitTopology(q *request) error {
 		if now != q.awaits.version || left <= 0 {
 			return nil
 		}
-		if err := sleep(s.ctx, left, changed); err != nil {
+		if err := sleep(q.connection.ctx, left, changed); err != nil {
 			return err
 		}
 	}

@@ -165,6 +165,7 @@ func (s *Server) add(c net.Conn) *connection {
 	}
 	s.lastID++
 	conn := &connection{Conn: c, id: s.lastID}
+	conn.ctx, conn.cancel = context.WithCancel(s.ctx)
 	s.open[conn] = struct{}{}
 	return conn
 }

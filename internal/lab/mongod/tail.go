@@ -129,7 +129,7 @@ func (s *Server) getMoreOplog(q *request, id int64, cur *cursor) (bson.D, error)
 			return nil, err
 		}
 		if left := time.Until(deadline); news != nil && left > 0 {
-			if err := sleep(s.ctx, left, news); err != nil {
+			if err := sleep(q.connection.ctx, left, news); err != nil {
 				return nil, err
 			}
 			continue

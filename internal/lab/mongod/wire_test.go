@@ -3,6 +3,7 @@ package mongod
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
@@ -250,7 +251,7 @@ func FuzzMongoPeer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, err := newRequest(msg, &connection{Conn: nowhere{}})
+		q, err := newRequest(msg, &connection{Conn: nowhere{}, ctx: context.Background()})
 		if err != nil || q.int64("maxTimeMS") > 10 || q.int64("maxAwaitTimeMS") > 10 || len(b) > 1<<16 {
 			return
 		}
