@@ -52,7 +52,7 @@ func (s *service) sayProblems(err error) {
 	}
 }
 
-// setStandbys says whose acknowledgements commits wait for; where the file no
+// setStandbys says whose acknowledgements writes wait for; where the file no
 // longer says it, nobody knows.
 func (s *service) setStandbys(then, now *config.File) {
 	for server := range then.Standbys {
@@ -62,6 +62,14 @@ func (s *service) setStandbys(then, now *config.File) {
 	}
 	for server, names := range now.Standbys {
 		s.tracer.SetRule(server, names)
+	}
+	for server := range then.Sets {
+		if now.Sets[server] == nil {
+			s.tracer.SetRule(server, nil)
+		}
+	}
+	for server, set := range now.Sets {
+		s.tracer.SetRule(server, set.From(server))
 	}
 }
 

@@ -69,6 +69,7 @@ func (r *reader) cluster(at *node, o *object, c *cluster, t *topology) {
 	if n := o.get("synchronous_standby_names"); n != nil {
 		r.standbyNames(n, c)
 	}
+	r.checkIDs(n, c)
 }
 
 func (r *reader) member(at *node, o *object, m *member, t *topology) {

@@ -47,6 +47,9 @@ type File struct {
 	// Standbys are PostgreSQL's synchronous_standby_names by the member, as links
 	// call it ("pg.p"), whose writes wait for them while it is the primary.
 	Standbys map[string]*trace.StandbyNames
+	// Sets are the configurations of MongoDB's replica sets by the member, as links
+	// call it ("rs0.a").
+	Sets map[string]*trace.ReplicaSet
 	// Clusters are what the links lead to, in the order of the file.
 	Clusters []Cluster
 }
@@ -156,7 +159,7 @@ func (r *reader) file(root *node, f *File) {
 	}
 	if n := o.get("clusters"); n != nil {
 		r.clusters(n, t)
-		f.Standbys = t.standbyRules()
+		f.Standbys, f.Sets = t.standbyRules(), t.replicaSets()
 	}
 	for _, c := range t.clusters {
 		f.Clusters = append(f.Clusters, c.export())

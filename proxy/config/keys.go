@@ -25,8 +25,7 @@ const (
 	ofPairs = "give it to the pair of sites in network"
 	// Keys that are read and that nothing uses yet: once something does, they
 	// move to known.
-	forReleases = "who a write waited for isn't told yet, and that's what it's for"
-	forAsking   = "no server is asked anything yet"
+	forAsking = "no server is asked anything yet"
 )
 
 var fileKeys = keySet{
@@ -50,10 +49,7 @@ var clusterKeys = keySet{
 
 var memberKeys = keySet{
 	what:  "a member",
-	known: []string{"site", "upstream", "host", "application_name"},
-	later: map[string]string{
-		"votes": forReleases, "arbiter": forReleases, "tags": forReleases, "id": forReleases, "priority": forReleases,
-	},
+	known: []string{"site", "upstream", "host", "application_name", "votes", "arbiter", "tags", "id", "priority"},
 }
 
 var linkKeys = keySet{
