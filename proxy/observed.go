@@ -120,13 +120,13 @@ func (p *Proxy) byID(id uint64) *conn {
 // look is what is known now.
 func (c *conn) look() Connection {
 	at := Connection{
-		ID: c.ordinal, Link: c.link.Name(), State: Connecting, Delay: *c.settings(),
+		ID: c.ordinal, Link: c.link.Name(), State: Connecting,
 		Since: c.link.proxy.clock.start.Add(time.Duration(c.accepted)),
 	}
 	c.addTo(&at.Counts)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at.Client = c.from.String()
+	at.Client, at.Delay = c.from.String(), *c.settings()
 	at.Protocol, at.Peer = c.protocol, c.peer
 	if c.pump != nil {
 		session := c.pump.Session()
