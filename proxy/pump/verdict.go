@@ -52,18 +52,14 @@ func (ch *choice) blame(x *wire.Exchange) {
 	x.Blame(f)
 }
 
-// subjects are what a request is matched by: itself, or each of its statements.
-func (c *Conn) subjects(a *wire.Asked, visit func(*inject.Subject) bool) {
-	s := inject.SubjectOf(a.Exchange, c.from)
-	if len(a.Keywords) == 0 {
-		visit(&s)
-		return
+// statement makes s the subject that is the i-th statement of a request; false
+// if it has no more.
+func statement(s *inject.Subject, a *wire.Asked, i int) bool {
+	if i < len(a.Keywords) {
+		s.Statement = a.Keywords[i]
+		return true
 	}
-	for _, s.Statement = range a.Keywords {
-		if visit(&s) {
-			return
-		}
-	}
+	return i == 0
 }
 
 // request decides about a message to the server, of which the stretch [lo, hi)
@@ -81,32 +77,32 @@ func (rd *reading) request(lo, hi int, pc *wire.Piece, streamed bool) bool {
 	if rd.p.holds {
 		return false // it doesn't reach the server in any case
 	}
-	if ch := rd.refusing(&a, streamed); ch != nil {
+	s := inject.SubjectOf(x, c.from)
+	if ch := rd.refusing(&s, &a, streamed); ch != nil {
 		rd.refuse(x, ch, hi-lo, pc)
 		return true
 	}
-	c.subjects(&a, func(s *inject.Subject) bool {
-		c.start(s, x, rd.now)
-		return false
-	})
-	c.subjects(&a, func(s *inject.Subject) bool { return rd.delay(s, x) })
+	delayed := false
+	for i := 0; statement(&s, &a, i); i++ {
+		c.start(&s, x, rd.now)
+		delayed = delayed || rd.delay(&s, x)
+	}
 	return false
 }
 
 // refusing is the rule by which a request is refused, or nil.
-func (rd *reading) refusing(a *wire.Asked, streamed bool) (ch *choice) {
+func (rd *reading) refusing(s *inject.Subject, a *wire.Asked, streamed bool) (ch *choice) {
 	if !rd.refuses() {
 		return nil
 	}
-	rd.subjects(a, func(s *inject.Subject) bool {
+	for i := 0; ch == nil && statement(s, a, i); i++ {
 		ch = rd.choose(inject.EffectRefuse, s, rd.now, func(_ *inject.Bound, f *wire.Failure) wire.Reason {
 			if why := rd.inspector.CanRefuse(f); why != wire.Applies || !streamed || f.Fatal {
 				return why
 			}
 			return wire.TooLarge
 		})
-		return ch != nil
-	})
+	}
 	return ch
 }
 
@@ -117,7 +113,8 @@ func (rd *reading) foresee() bool {
 	if a.Exchange == nil || !a.Known || rd.p.holds {
 		return false
 	}
-	rd.p.doom = rd.refusing(&a, false)
+	s := inject.SubjectOf(a.Exchange, rd.from)
+	rd.p.doom = rd.refusing(&s, &a, false)
 	return rd.p.doom != nil
 }
 
