@@ -12,6 +12,9 @@ SOAK ?= 10m
 # How long rules are changed under load, on each driver.
 CHURN ?= 30s
 
+# Flags of the benchmarks, such as -quick.
+BENCH ?=
+
 # How many megabytes are copied.
 COPY_MB ?= 1024
 
@@ -42,8 +45,8 @@ copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make te
 churn: ## change rules 1,000 times a second under load, for CHURN (30s)
 	go test -race -count=1 -v -run TestRules_ChangeUnderLoad ./proxy -churn $(CHURN)
 
-bench: ## measure delay errors, overhead and memory beside their baselines
-	go run ./internal/bench
+bench: ## measure delay errors, overhead and memory beside their baselines (BENCH='-h' lists flags)
+	go run ./internal/bench $(BENCH)
 
 lint: ## gofmt, go vet, staticcheck, go mod tidy
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo 'run gofmt -w on these'; exit 1; }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -10,57 +11,62 @@ import (
 // client's round trip, less the one through the same program without a delay
 // at the same pace, less what was asked.
 func (b *bench) delayError() error {
-	makers := []struct {
-		name string
-		link func(time.Duration) (*process, error)
-	}{
-		{"time.Timer", func(d time.Duration) (*process, error) {
-			mode := "copy64"
-			if d > 0 {
-				mode = "timer:" + d.String()
-			}
-			return b.fleet.role("relay", mode, b.server.Addr)
-		}},
-		{"wirewait", func(d time.Duration) (*process, error) {
-			return b.wirewait(b.server.Addr, nil, "--protocol", "tcp", "--delay-to-server", d.String())
-		}},
-	}
-	t := &Table{Title: "Error of an injected delay, seen by the client (to the server only, µs)",
-		Note: "Round trip less the undelayed one at the same pace less the delay; all rounds' pings together, and the medians' " +
-			"spread over the rounds. Last column: less a round trip back to back, which no idle program has.",
-		Columns: []string{"", "median", "99th", "worst", "undelayed round trip", "median, back to back"}}
-	b.report.Tables = append(b.report.Tables, t)
-	if b.wirewaitPath == "" {
-		makers = makers[:1]
-	}
+	t := b.report.table("delay", "Error of an injected delay, seen by the client (to the server only, µs)",
+		"median", "99th", "worst", "undelayed round trip", "median, back to back")
+	t.Note = "Round trip less the undelayed one at the same pace less the delay; all rounds' pings together, and the medians' " +
+		"spread over the rounds. Last column: less a round trip back to back, which no idle program has. " +
+		"Toxiproxy delays by whole milliseconds."
+	programs := append(append([]program{b.timerProgram()}, b.toxiproxies()...), b.wirewaits(wirewaitTCP, "tcp")...)
 	for _, d := range delays(b.quick) {
-		got := map[string]*errorsOf{}
-		links := map[string][2]*process{}
-		for _, m := range makers {
-			plain, err := m.link(0)
-			if err != nil {
-				return err
-			}
-			late, err := m.link(d.ask)
-			if err != nil {
-				return err
-			}
-			links[m.name], got[m.name] = [2]*process{plain, late}, &errorsOf{}
-		}
-		for range d.rounds {
-			for _, m := range makers {
-				if err := b.delayRound(links[m.name], d, got[m.name]); err != nil {
-					return fmt.Errorf("%s, %s: %w", m.name, d.ask, err)
-				}
-			}
-		}
-		for _, m := range makers {
-			b.reportDelay(t, m.name, d.ask, got[m.name])
-			b.fleet.end(links[m.name][0].pid())
-			b.fleet.end(links[m.name][1].pid())
+		if err := b.delayedBy(t, d, programs); err != nil {
+			return fmt.Errorf("%s: %w", d.ask, err)
 		}
 	}
 	return nil
+}
+
+// delayedBy adds a row for every program that can make a delay.
+func (b *bench) delayedBy(t *Table, d asked, programs []program) error {
+	var pairs []pair
+	for _, m := range programs {
+		if !m.delays(d.ask) {
+			continue
+		}
+		p, err := b.pair(m, d.ask)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name(), err)
+		}
+		pairs = append(pairs, p)
+	}
+	got := make([]errorsOf, len(pairs))
+	for range d.rounds {
+		for _, i := range rand.Perm(len(pairs)) {
+			if err := b.delayRound(pairs[i], d, &got[i]); err != nil {
+				return fmt.Errorf("%s: %w", pairs[i].name(), err)
+			}
+		}
+	}
+	for i, p := range pairs {
+		b.reportDelay(t, p.program, d.ask, &got[i])
+		b.fleet.end(p.plain.pid())
+		b.fleet.end(p.late.pid())
+	}
+	return nil
+}
+
+// pair is a program run twice: without a delay and with one.
+type pair struct {
+	program
+	plain, late *process
+}
+
+func (b *bench) pair(m program, delay time.Duration) (p pair, err error) {
+	p.program = m
+	if p.plain, err = m.start(b.server.Addr, 0); err != nil {
+		return p, err
+	}
+	p.late, err = m.start(b.server.Addr, delay)
+	return p, err
 }
 
 // asked is a delay, and how often it is measured.
@@ -75,7 +81,7 @@ func delays(quick bool) []asked {
 		{1300 * time.Microsecond, 9, 150},
 		{5300 * time.Microsecond, 9, 60},
 		{20 * time.Millisecond, 9, 20},
-		{80 * time.Millisecond, 6, 12},
+		{80 * time.Millisecond, 6, 6},
 	}
 	if quick {
 		for i := range all {
@@ -93,16 +99,16 @@ type errorsOf struct {
 	undelayed []float64
 }
 
-func (b *bench) delayRound(links [2]*process, d asked, into *errorsOf) error {
-	plain, err := b.client.ask(job{Kind: "ping", Addr: links[0].Addr, Count: d.pings, Gap: d.ask})
+func (b *bench) delayRound(links pair, d asked, into *errorsOf) error {
+	plain, err := b.client.ask(job{Kind: "ping", Addr: links.plain.Addr, Count: d.pings, Gap: d.ask})
 	if err != nil {
 		return err
 	}
-	busy, err := b.client.ask(job{Kind: "ping", Addr: links[0].Addr, Count: 200})
+	busy, err := b.client.ask(job{Kind: "ping", Addr: links.plain.Addr, Count: 200})
 	if err != nil {
 		return err
 	}
-	late, err := b.client.ask(job{Kind: "ping", Addr: links[1].Addr, Count: d.pings})
+	late, err := b.client.ask(job{Kind: "ping", Addr: links.late.Addr, Count: d.pings})
 	if err != nil {
 		return err
 	}
@@ -121,16 +127,15 @@ func (b *bench) delayRound(links [2]*process, d asked, into *errorsOf) error {
 	return nil
 }
 
-func (b *bench) reportDelay(t *Table, name string, d time.Duration, e *errorsOf) {
+func (b *bench) reportDelay(t *Table, m program, d time.Duration, e *errorsOf) {
 	slices.Sort(e.all)
 	median := spread(e.medians)
 	median.Median = quantile(e.all, 0.5)
 	high := exactly(quantile(e.all, 0.99), len(e.medians))
-	t.add(fmt.Sprintf("%s, %s", name, d), median, high, exactly(e.all[len(e.all)-1], len(e.medians)),
-		spread(e.undelayed), spread(e.strict))
-	if name == "wirewait" && d > 500*time.Microsecond {
-		b.report.goal(fmt.Sprintf("delay error at %s, median", d), median, "µs", 150, false)
-		b.report.goal(fmt.Sprintf("delay error at %s, 99th", d), high, "µs", 1000, false)
+	row := fmt.Sprintf("%s, %s", m.name(), d)
+	t.add(row, median, high, exactly(e.all[len(e.all)-1], len(e.medians)), spread(e.undelayed), spread(e.strict))
+	if m.kind == wirewaitTCP && d > 500*time.Microsecond {
+		b.delayGoals(t, row, label(d.String(), m.driver), m.driver)
 	}
 }
 

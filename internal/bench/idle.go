@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -11,54 +12,49 @@ const idleConns = 2000
 
 // idle measures what a connection costs that does nothing.
 func (b *bench) idle() error {
-	makers := []struct {
-		name  string
-		speak string
-		start func() (*process, error)
-	}{
-		{relayTCP, "", func() (*process, error) { return b.fleet.role("relay", "copy32", b.server.Addr) }},
-		{wirewaitTCP, "", func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "tcp") }},
-		{untraced, "postgres", func() (*process, error) { return b.wirewait(b.server.Addr, nil, "--protocol", "postgres") }},
-	}
-	t := &Table{Title: fmt.Sprintf("%d idle connections, KiB each", idleConns),
-		Note: "Resident memory of a process of its own for each round, garbage of opening them included. " +
-			"Heap and stacks: in use right after collections (GOGC=5).",
-		Columns: []string{"", "RSS", "heap and stacks"}}
-	b.report.Tables = append(b.report.Tables, t)
-	if b.wirewaitPath == "" {
-		makers = makers[:1]
-	}
-	for _, m := range makers {
-		var rss []float64
-		for range b.pick(6, 1) {
-			p, err := m.start()
+	t := b.report.table("idle", fmt.Sprintf("%d idle connections, KiB each", idleConns), "RSS", "heap and stacks")
+	t.Note = "Resident memory of a process of its own for each round, garbage of opening them included. " +
+		"Heap and stacks: in use right after collections (GOGC=5)."
+	programs := append([]program{b.relayProgram()}, b.others()...)
+	programs = append(append(programs, b.wirewaits(wirewaitTCP, "tcp")...), b.wirewaits(untraced, "postgres")...)
+	rss := make([][]float64, len(programs))
+	for range b.pick(6, 1) {
+		for _, i := range rand.Perm(len(programs)) {
+			v, err := b.idleResident(programs[i])
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w", programs[i].name(), err)
 			}
-			v, err := b.perConnection(p, m.speak, func() (float64, error) {
-				n, err := resident(p.pid())
-				return float64(n), err
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
-			}
-			rss = append(rss, v)
+			rss[i] = append(rss[i], v)
 		}
-		var live Spread
-		if m.name != relayTCP {
-			v, err := b.idleHeap(m.speak)
+	}
+	for i, m := range programs {
+		live := Spread{}
+		if m.kind == wirewaitTCP || m.kind == untraced {
+			v, err := b.idleHeap(m)
 			if err != nil {
 				b.missing("heap of idle connections: %v", err)
 			}
 			live = v
 		}
-		t.add(m.name, spread(rss), live)
-		if m.name == wirewaitTCP {
-			b.report.goal("idle TCP connection, RSS", spread(rss), "KiB", 16, false)
-			b.report.goal("idle TCP connection, heap and stacks", live, "KiB", 10, false)
+		t.add(m.name(), spread(rss[i]), live)
+		if m.kind == wirewaitTCP {
+			b.report.goal(label("idle TCP connection, RSS", m.driver), t.cell(m.name(), "RSS"), "KiB", by(m.driver, 16, 4), false)
+			b.report.goal(label("idle TCP connection, heap and stacks", m.driver), t.cell(m.name(), "heap and stacks"), "KiB", by(m.driver, 10, 4), false)
 		}
 	}
 	return nil
+}
+
+// idleResident is the resident memory of a connection in KiB.
+func (b *bench) idleResident(m program) (float64, error) {
+	p, err := m.start(b.server.Addr, 0)
+	if err != nil {
+		return 0, err
+	}
+	return b.perConnection(p, m.speak, func() (float64, error) {
+		n, err := resident(p.pid())
+		return float64(n), err
+	})
 }
 
 // perConnection is by how many KiB a measure of a process grows with each idle
@@ -104,17 +100,16 @@ func settle(measure func() (float64, error)) (float64, error) {
 
 // idleHeap reads heap and stacks from the metrics of a wirewait that collects
 // its garbage so often that hardly any is counted.
-func (b *bench) idleHeap(speak string) (Spread, error) {
-	protocol := cmp.Or(speak, "tcp")
+func (b *bench) idleHeap(m program) (Spread, error) {
 	admin, err := freeAddress()
 	if err != nil {
 		return Spread{}, err
 	}
-	p, err := b.wirewait(b.server.Addr, []string{"GOGC=5"}, "--protocol", protocol, "--admin", admin)
+	p, err := b.wirewait(m.driver, b.server.Addr, []string{"GOGC=5"}, "--protocol", cmp.Or(m.speak, "tcp"), "--admin", admin)
 	if err != nil {
 		return Spread{}, err
 	}
-	v, err := b.perConnection(p, speak, func() (float64, error) {
+	v, err := b.perConnection(p, m.speak, func() (float64, error) {
 		return scrape(admin, "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
 	})
 	if err != nil {

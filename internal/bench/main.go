@@ -30,7 +30,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +63,9 @@ type bench struct {
 	client, server *process
 	report         *Report
 	root, temp     string
-	wirewaitPath   string // empty: relays only
+	drivers        []string // of wirewait; none: it isn't measured
+	wirewaitPath   string
+	toxiproxyPath  string // empty: not looked for yet
 	quick          bool
 	log            io.Writer
 }
@@ -74,75 +78,111 @@ func (b *bench) pick(full, quick int) int {
 	return full
 }
 
-// missing notes what could not be measured.
+// missing notes, once, what could not be measured.
 func (b *bench) missing(format string, args ...any) {
-	b.report.Missing = append(b.report.Missing, fmt.Sprintf(format, args...))
+	if what := fmt.Sprintf(format, args...); !slices.Contains(b.report.Missing, what) {
+		b.report.Missing = append(b.report.Missing, what)
+	}
 }
 
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	quick := flags.Bool("quick", false, "less of everything: well under a minute")
-	only := flags.String("only", "", "measure only these, separated by commas: pingpong, bulk, delay, idle, writes, pgbench")
+	quick := flags.Bool("quick", false, "less of everything: about two minutes")
+	only := flags.String("only", "", "measure only these, separated by commas: "+strings.Join(names(new(bench).measurements(nil)), ", "))
+	driver := flags.String("driver", defaultDrivers, "wirewait's drivers, separated by commas; empty: its default, for binaries that have no --driver")
 	relays := flags.Bool("relays", false, "measure without wirewait")
 	binary := flags.String("wirewait", "", "measure this binary rather than building cmd/wirewait")
-	markdown := flags.Bool("markdown", false, "print the last run's results as Markdown and measure nothing")
+	docs := flags.Bool("docs", false, "write the results into docs/ as well: performance.md, its charts and its JSON")
+	from := flags.String("from", "", "measure nothing, and print the results in this file")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
 		return err
 	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag: see -h", flags.Arg(0))
+	}
 	root, err := moduleRoot()
 	if err != nil {
 		return err
 	}
-	if *markdown {
-		r, err := loadReport(root)
-		if err == nil {
-			r.markdown(stdout)
+	b := &bench{root: root, quick: *quick, log: stderr, wirewaitPath: *binary,
+		report: &Report{Schema: reportSchema, Machine: machine(root), Quick: *quick}}
+	if *from != "" {
+		if b.report, err = loadReport(*from); err != nil {
+			return err
 		}
-		return err
+	} else {
+		if !*relays {
+			b.drivers = parseDrivers(*driver)
+		}
+		if err := b.all(*only); err != nil {
+			return err
+		}
 	}
+	b.report.text(stdout)
+	if *from == "" {
+		path, err := b.report.save(root)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, "written to", path)
+	}
+	if *docs {
+		return b.report.writeDocs(filepath.Join(root, "docs"))
+	}
+	return nil
+}
+
+// all builds what is measured, and measures it until it is interrupted.
+func (b *bench) all(only string) (err error) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	b := &bench{root: root, quick: *quick, log: stderr, wirewaitPath: *binary,
-		report: &Report{Machine: machine(root), Quick: *quick}}
 	if b.temp, err = os.MkdirTemp("", "wirewait-bench-"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.temp)
-	if !*relays && b.wirewaitPath == "" {
+	if len(b.drivers) > 0 && b.wirewaitPath == "" {
 		if err := b.build(ctx); err != nil {
 			return err
 		}
 	}
-	if err := b.measure(ctx, *only); err != nil {
-		return err
+	return b.measure(ctx, only)
+}
+
+type measurement struct {
+	name string
+	run  func() error
+}
+
+func (b *bench) measurements(ctx context.Context) []measurement {
+	return []measurement{
+		{"pingpong", b.pingpong}, {"bulk", b.bulk}, {"bulk-delayed", b.bulkDelayed},
+		{"delay", b.delayError}, {"steady", b.steady}, {"idle", b.idle},
+		{"connections", b.connections}, {"links", b.links},
+		{"writes", b.writes}, {"pgbench", func() error { return b.pgbench(ctx) }},
 	}
-	b.report.text(stdout)
-	path, err := b.report.save(root)
-	if err == nil {
-		fmt.Fprintln(stdout, "written to", path)
+}
+
+func names(all []measurement) (n []string) {
+	for _, m := range all {
+		n = append(n, m.name)
 	}
-	return err
+	return n
 }
 
 // measure does what was asked for, one after the other.
 func (b *bench) measure(ctx context.Context, only string) error {
-	measurements := []struct {
-		name string
-		run  func() error
-	}{
-		{"pingpong", b.pingpong}, {"bulk", b.bulk}, {"delay", b.delayError},
-		{"idle", b.idle}, {"writes", b.writes}, {"pgbench", func() error { return b.pgbench(ctx) }},
-	}
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(only, ",") {
+		if only != "" && !slices.Contains(names(b.measurements(ctx)), name) {
+			return fmt.Errorf("there is no measurement %q: see -h", name)
+		}
 		wanted[name] = true
 	}
-	for _, m := range measurements {
+	for _, m := range b.measurements(ctx) {
 		if only == "" || wanted[m.name] {
-			delete(wanted, m.name)
 			start := time.Now()
 			fmt.Fprintf(b.log, "%s... ", m.name)
 			if err := b.one(ctx, m.run); err != nil {
@@ -151,10 +191,6 @@ func (b *bench) measure(ctx context.Context, only string) error {
 			}
 			fmt.Fprintf(b.log, "%.0f s\n", time.Since(start).Seconds())
 		}
-	}
-	delete(wanted, "")
-	for name := range wanted {
-		return fmt.Errorf("there is no measurement %q: see -h", name)
 	}
 	return nil
 }

@@ -39,29 +39,28 @@ func (b *bench) pgbench(ctx context.Context) error {
 		return err
 	}
 	tps, work := map[string][]float64{}, map[string][]float64{}
-	for range b.pick(7, 3) {
+	for range b.pick(6, 3) {
 		for _, i := range rand.Perm(len(targets)) {
 			t := targets[i]
 			v, cpu, err := runPgbench(ctx, program, t, b.pick(2, 1))
 			if err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
+				return fmt.Errorf("%s: %w", t.name(), err)
 			}
-			tps[t.name] = append(tps[t.name], v)
-			work[t.name] = append(work[t.name], cpu)
+			tps[t.name()] = append(tps[t.name()], v)
+			work[t.name()] = append(work[t.name()], cpu)
 		}
 	}
 	b.reportPgbench(db.Version(), targets, tps, work)
 	return nil
 }
 
-const pgBouncer = "PgBouncer, session mode"
-
 func (b *bench) pgbenchTargets(upstream, bouncer string) ([]target, error) {
-	relay, err := b.fleet.role("relay", "copy32", upstream)
+	targets := []target{{kind: direct, addr: upstream}}
+	more, err := b.targets(upstream, "", append([]program{b.relayProgram()}, b.others()...))
 	if err != nil {
 		return nil, err
 	}
-	targets := []target{{name: "direct", addr: upstream}, {name: relayTCP, addr: relay.Addr, pid: relay.pid()}}
+	targets = append(targets, more...)
 	if bouncer == "" {
 		b.missing("PgBouncer: it is not installed (Debian: pgbouncer)")
 	} else {
@@ -69,35 +68,34 @@ func (b *bench) pgbenchTargets(upstream, bouncer string) ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		targets = append(targets, target{name: pgBouncer, addr: p.Addr, pid: p.pid()})
+		targets = append(targets, target{kind: pgBouncer, addr: p.Addr, pid: p.pid()})
 	}
-	if b.wirewaitPath != "" {
-		receiver, err := b.fleet.role("receiver")
+	receiver, err := b.fleet.role("receiver")
+	if err != nil {
+		return nil, err
+	}
+	for _, driver := range b.drivers {
+		p, err := b.wirewait(driver, upstream, tracing(receiver), "--protocol", "postgres")
 		if err != nil {
 			return nil, err
 		}
-		p, err := b.wirewait(upstream, tracing(receiver), "--protocol", "postgres")
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, target{name: everyWrite, addr: p.Addr, pid: p.pid()})
+		targets = append(targets, target{kind: everyWrite, driver: driver, addr: p.Addr, pid: p.pid()})
 	}
 	return targets, nil
 }
 
 func (b *bench) reportPgbench(version string, targets []target, tps, work map[string][]float64) {
-	t := &Table{Title: fmt.Sprintf("pgbench -S, %d clients, PostgreSQL %s", pgbenchClients, version),
-		Columns: []string{"", "transactions/s", "CPU µs/transaction", "tps / PgBouncer", "tps / relay"}}
-	b.report.Tables = append(b.report.Tables, t)
+	t := b.report.table("pgbench", fmt.Sprintf("pgbench -S, %d clients, PostgreSQL %s", pgbenchClients, version),
+		"transactions/s", "CPU µs/transaction", "tps / PgBouncer", "tps / relay")
 	for _, x := range targets {
-		against := spread(ratios(tps[x.name], tps[pgBouncer]))
+		name := x.name()
 		var used Spread
 		if x.pid != 0 {
-			used = spread(work[x.name])
+			used = spread(work[name])
 		}
-		t.add(x.name, spread(tps[x.name]), used, against, spread(ratios(tps[x.name], tps[relayTCP])))
-		if x.name == everyWrite {
-			b.report.goal("pgbench -S / PgBouncer", against, "x", 1, true)
+		t.add(name, spread(tps[name]), used, spread(ratios(tps[name], tps[pgBouncer])), spread(ratios(tps[name], tps[relayTCP])))
+		if x.kind == everyWrite {
+			b.report.goal(label("pgbench -S / PgBouncer", x.driver), t.cell(name, "tps / PgBouncer"), "x", 1, true)
 		}
 	}
 }

@@ -8,12 +8,15 @@ import (
 
 // target is one way from the client to the server.
 type target struct {
-	name     string
+	kind     string
+	driver   string // of wirewait; else empty
 	addr     string
 	pid      int    // of the process in the middle; 0: there is none
 	speak    string // the protocol of its bytes: see job
-	baseline string // the target that ratios are against; empty: none
+	baseline string // the name of the target that ratios are against; empty: none
 }
+
+func (t target) name() string { return label(t.kind, t.driver) }
 
 // rounds keeps what was measured, by target and in the order of the rounds.
 type rounds map[string][]outcome
@@ -28,7 +31,7 @@ func (r rounds) column(name string, value func(outcome) float64) []float64 {
 
 // ratio compares a target with its baseline, round by round.
 func (r rounds) ratio(t target, value func(outcome) float64) Spread {
-	return spread(ratios(r.column(t.name, value), r.column(t.baseline, value)))
+	return spread(ratios(r.column(t.name(), value), r.column(t.baseline, value)))
 }
 
 // interleave asks for one job per target and round, in an order that is drawn
@@ -42,56 +45,40 @@ func (b *bench) interleave(n int, targets []target, work func(target) job) (roun
 			j.Addr, j.Speak, j.Watch = t.addr, t.speak, t.pid
 			o, err := b.client.ask(j)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, err)
+				return nil, fmt.Errorf("%s: %w", t.name(), err)
 			}
-			got[t.name] = append(got[t.name], o)
+			got[t.name()] = append(got[t.name()], o)
 		}
 	}
 	return got, nil
 }
 
-// Names of the targets that goals speak of.
-const (
-	relayTCP      = "bare relay, 32 KiB"
-	relayPostgres = "bare relay, 32 KiB (postgres)"
-	wirewaitTCP   = "wirewait tcp"
-	everyWrite    = "wirewait postgres, every write"
-	onePercent    = "wirewait postgres, 1 % sampled"
-	untraced      = "wirewait postgres, traces off"
-	relayMongo    = "bare relay, 32 KiB (mongodb)"
-	everyMongo    = "wirewait mongodb, every write"
-)
-
-// middlemen starts everything that the ping-pong and the stream go through.
+// middlemen starts everything that the ping-pong and the stream go through and
+// that looks at no byte.
 func (b *bench) middlemen() ([]target, error) {
-	targets := []target{{name: "direct", addr: b.server.Addr}}
-	for _, r := range []struct{ name, mode string }{
+	targets := []target{{kind: direct, addr: b.server.Addr}}
+	for _, r := range []struct{ kind, mode string }{
 		{relayTCP, "copy32"}, {"bare relay, 64 KiB", "copy64"}, {"io.Copy (splice)", "splice"},
 	} {
 		p, err := b.fleet.role("relay", r.mode, b.server.Addr)
 		if err != nil {
 			return nil, err
 		}
-		targets = append(targets, target{r.name, p.Addr, p.pid(), "", relayTCP})
+		targets = append(targets, target{kind: r.kind, addr: p.Addr, pid: p.pid(), baseline: relayTCP})
 	}
-	if b.wirewaitPath != "" {
-		p, err := b.wirewait(b.server.Addr, nil, "--protocol", "tcp")
-		if err != nil {
-			return nil, err
-		}
-		targets = append(targets, target{wirewaitTCP, p.Addr, p.pid(), "", relayTCP})
+	relay := targets[1]
+	more, err := b.targets(b.server.Addr, relayTCP, append(b.others(), b.wirewaits(wirewaitTCP, "tcp")...))
+	if err != nil {
+		return nil, err
 	}
-	targets = append(targets, target{name: "direct (postgres)", addr: b.server.Addr, speak: "postgres"},
-		target{relayPostgres, targets[1].addr, targets[1].pid, "postgres", relayPostgres})
-	return targets, nil
+	targets = append(targets, more...)
+	relay.kind, relay.speak, relay.baseline = relayPostgres, "postgres", relayPostgres
+	return append(targets, target{kind: direct + " (postgres)", addr: b.server.Addr, speak: "postgres"}, relay), nil
 }
 
-// observers starts a wirewait that reads PostgreSQL for each way of tracing, and
-// the receiver that gets a span of every write.
+// observers starts the wirewaits that read a protocol, one for each way of
+// tracing, and the receiver that gets a span of every write.
 func (b *bench) observers() (targets []target, all *process, err error) {
-	if b.wirewaitPath == "" {
-		return nil, nil, nil
-	}
 	some, err := b.fleet.role("receiver")
 	if err != nil {
 		return nil, nil, err
@@ -100,7 +87,7 @@ func (b *bench) observers() (targets []target, all *process, err error) {
 		return nil, nil, err
 	}
 	for _, w := range []struct {
-		name, protocol, baseline string
+		kind, protocol, baseline string
 		env                      []string
 	}{
 		{untraced, "postgres", relayPostgres, nil},
@@ -108,11 +95,13 @@ func (b *bench) observers() (targets []target, all *process, err error) {
 		{everyWrite, "postgres", relayPostgres, tracing(all)},
 		{everyMongo, "mongodb", relayMongo, tracing(all)},
 	} {
-		p, err := b.wirewait(b.server.Addr, w.env, "--protocol", w.protocol)
-		if err != nil {
-			return nil, nil, err
+		for _, driver := range b.drivers {
+			p, err := b.wirewait(driver, b.server.Addr, w.env, "--protocol", w.protocol)
+			if err != nil {
+				return nil, nil, err
+			}
+			targets = append(targets, target{w.kind, driver, p.Addr, p.pid(), w.protocol, w.baseline})
 		}
-		targets = append(targets, target{w.name, p.Addr, p.pid(), w.protocol, w.baseline})
 	}
 	return targets, all, nil
 }
@@ -129,11 +118,11 @@ func (b *bench) pingpong() error {
 		return err
 	}
 	relay := targets[1]
-	relay.name, relay.speak, relay.baseline = relayMongo, "mongodb", relayMongo
+	relay.kind, relay.speak, relay.baseline = relayMongo, "mongodb", relayMongo
 	targets = append(append(targets, more...), relay)
 	writes := 0
 	for _, conns := range []int{1, 16} {
-		got, err := b.interleave(b.pick(30, 5), targets, func(target) job {
+		got, err := b.interleave(b.pick(16, 5), targets, func(target) job {
 			return job{Kind: "ping", Conns: conns, Warm: 30 * time.Millisecond,
 				For: time.Duration(b.pick(120, 60)) * time.Millisecond}
 		})
@@ -141,19 +130,22 @@ func (b *bench) pingpong() error {
 			return err
 		}
 		b.reportPing(conns, targets, got)
-		for _, o := range append(got[everyWrite], got[everyMongo]...) {
-			writes += o.All
+		for _, t := range more {
+			if t.kind == everyWrite || t.kind == everyMongo {
+				for _, o := range got[t.name()] {
+					writes += o.All
+				}
+			}
 		}
 	}
-	if receiver == nil {
+	if len(more) == 0 {
 		return nil
 	}
 	for _, t := range more {
 		b.fleet.end(t.pid) // which flushes
 	}
 	spans, err := receiver.ask(job{})
-	tables := b.report.Tables
-	tables[len(tables)-1].Note = fmt.Sprintf("In both ping-pongs %d writes of which each was to be traced went through, as fast as they could; %d spans arrived.",
+	b.report.last().Note = fmt.Sprintf("In both ping-pongs %d writes of which each was to be traced went through, as fast as they could; %d spans arrived.",
 		writes, spans.Count)
 	return err
 }
@@ -164,31 +156,22 @@ func rate(o outcome) float64 { return float64(o.Count) / o.Elapsed.Seconds() }
 func cpu(o outcome) float64  { return float64(o.CPU.Nanoseconds()) / 1e3 / float64(o.Count) }
 
 func (b *bench) reportPing(conns int, targets []target, got rounds) {
-	where := fmt.Sprintf("%d connections", conns)
-	if conns == 1 {
-		where = "1 connection"
-	}
-	t := &Table{Title: "Ping-pong, 128 bytes each way, " + where,
-		Columns: []string{"", "p50 µs", "p99 µs", "round trips/s", "CPU µs/round trip", "p50 / relay", "CPU / relay"}}
-	b.report.Tables = append(b.report.Tables, t)
+	t := b.report.table(fmt.Sprintf("pingpong-%d", conns), "Ping-pong, 128 bytes each way, "+connections(conns),
+		"p50 µs", "p99 µs", "round trips/s", "CPU µs/round trip", "p50 / relay", "CPU / relay")
 	for _, x := range targets {
 		var used Spread
 		if x.pid != 0 {
-			used = spread(got.column(x.name, cpu))
+			used = spread(got.column(x.name(), cpu))
 		}
-		latency, work := got.ratio(x, p50), got.ratio(x, cpu)
-		t.add(x.name, spread(got.column(x.name, p50)), spread(got.column(x.name, p99)),
-			spread(got.column(x.name, rate)), used, latency, work)
-		switch x.name {
-		case everyWrite:
-			b.report.goal("round trip / relay, "+where+", every write traced", latency, "x", 1.05, false)
-			if conns == 16 {
-				b.report.goal("CPU / relay, "+where+", every write traced", work, "x", 1.5, false)
-			}
-		case onePercent:
-			if conns == 16 {
-				b.report.goal("CPU / relay, "+where+", 1 % sampled", work, "x", 1.25, false)
-			}
-		}
+		t.add(x.name(), spread(got.column(x.name(), p50)), spread(got.column(x.name(), p99)),
+			spread(got.column(x.name(), rate)), used, got.ratio(x, p50), got.ratio(x, cpu))
+		b.pingGoals(t, x, conns)
 	}
+}
+
+func connections(n int) string {
+	if n == 1 {
+		return "1 connection"
+	}
+	return fmt.Sprintf("%d connections", n)
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// defaultDrivers are those of wirewait that work here.
+const defaultDrivers = "epoll,net"
+
 // ownSession puts a process into a session of its own: with autogroups the
 // kernel shares the processors out between sessions first, so that processes of
 // one session would be measured at each other's expense. It dies with us.

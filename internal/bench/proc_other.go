@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// defaultDrivers are those of wirewait that work here.
+const defaultDrivers = "net"
+
 var errLinuxOnly = errors.New("processor time and memory of another process are read from Linux's /proc: run the benchmarks there")
 
 func ownSession() *syscall.SysProcAttr   { return nil }

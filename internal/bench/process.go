@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -21,6 +23,7 @@ type process struct {
 	command *exec.Cmd
 	in      io.WriteCloser // closing it ends a role
 	out     *json.Decoder
+	log     string // the file of what it said; empty: nowhere
 	done    chan struct{}
 }
 
@@ -136,6 +139,26 @@ func freeAddress() (string, error) {
 	return "", errors.New("no free port between 20000 and 32000 on 127.0.0.1")
 }
 
+// logTo keeps what a process says in a file. The caller closes it once the
+// process runs.
+func (p *process) logTo(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, filepath.Base(p.command.Path)+"-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.command.Path, err)
+	}
+	p.log, p.command.Stdout, p.command.Stderr = f.Name(), f, f
+	return f, nil
+}
+
+// said is what a process wrote into its log, with a colon before it.
+func (p *process) said() string {
+	b, _ := os.ReadFile(p.log)
+	if b = bytes.TrimSpace(b); len(b) == 0 {
+		return ""
+	}
+	return ": " + string(b)
+}
+
 // reachable waits until somebody listens, or the process has ended.
 func (p *process) reachable() error {
 	for range 1000 {
@@ -145,9 +168,9 @@ func (p *process) reachable() error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s ended before it listened", p.command.Path)
+			return fmt.Errorf("%s ended before it listened%s", p.command.Path, p.said())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("%s does not listen on %s after 10 s", p.command.Path, p.Addr)
+	return fmt.Errorf("%s does not listen on %s after 10 s%s", p.command.Path, p.Addr, p.said())
 }

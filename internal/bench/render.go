@@ -33,7 +33,7 @@ func (r *Report) text(w io.Writer) {
 func (t *Table) text(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n", t.Title)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "  %s\n", strings.Join(t.Columns, "\t"))
+	fmt.Fprintf(tw, "  \t%s\n", strings.Join(t.Columns, "\t"))
 	for _, row := range t.Rows {
 		fmt.Fprintf(tw, "  %s\n", strings.Join(row.strings(), "\t"))
 	}
@@ -43,7 +43,7 @@ func (t *Table) text(w io.Writer) {
 	}
 }
 
-// markdown prints it for docs/performance.md.
+// markdown prints it for docs/performance.md, each table below its charts.
 func (r *Report) markdown(w io.Writer) {
 	fmt.Fprintf(w, "%s.\n\n%s\n", r.Machine, legend)
 	if r.Quick {
@@ -54,8 +54,13 @@ func (r *Report) markdown(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", f.Name, f.Got(), f.Want(), f.Verdict)
 	}
 	for _, t := range r.Tables {
-		fmt.Fprintf(w, "\n### %s\n\n| %s |\n|%s\n", t.Title,
-			strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
+		fmt.Fprintf(w, "\n### %s\n", t.Title)
+		for _, c := range charts {
+			if c.table == t.ID {
+				fmt.Fprintf(w, "\n![%s](%s)\n", c.title, c.file())
+			}
+		}
+		fmt.Fprintf(w, "\n|  | %s |\n|---|%s\n", strings.Join(t.Columns, " | "), strings.Repeat("---|", len(t.Columns)))
 		for _, row := range t.Rows {
 			fmt.Fprintf(w, "| %s |\n", strings.Join(row.strings(), " | "))
 		}

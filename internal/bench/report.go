@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
+// reportSchema changes when a field changes its meaning or goes away.
+const reportSchema = 1
+
 // Report is everything that a run found out; bench-out/bench.json holds it.
 type Report struct {
+	Schema  int      `json:"schema"`
 	Machine Machine  `json:"machine"`
 	Quick   bool     `json:"quick"`
 	Tables  []*Table `json:"tables"`
@@ -40,28 +45,58 @@ func (m Machine) String() string {
 
 // Table is one measurement: a row for each thing measured.
 type Table struct {
+	ID      string   `json:"id"` // by which charts find it
 	Title   string   `json:"title"`
 	Note    string   `json:"note,omitempty"`
-	Columns []string `json:"columns"`
+	Columns []string `json:"columns"` // without that of the rows' names
 	Rows    []Row    `json:"rows"`
 }
 
-// Row has a cell for each column after the first, which is its name.
+// Row has a cell for each column.
 type Row struct {
 	Name  string   `json:"name"`
 	Cells []Spread `json:"cells"`
 }
 
+// table begins the next one.
+func (r *Report) table(id, title string, columns ...string) *Table {
+	t := &Table{ID: id, Title: title, Columns: columns}
+	r.Tables = append(r.Tables, t)
+	return t
+}
+
+func (r *Report) last() *Table { return r.Tables[len(r.Tables)-1] }
+
 func (t *Table) add(name string, cells ...Spread) {
 	t.Rows = append(t.Rows, Row{name, cells})
 }
 
-// Figure is a result that has a goal.
+// Cell is a value and where it stands.
+type Cell struct {
+	Table  string `json:"table"`
+	Row    string `json:"row"`
+	Column string `json:"column"`
+	Spread `json:"value"`
+}
+
+// cell finds a value; one that isn't there has no rounds.
+func (t *Table) cell(row, column string) Cell {
+	c := Cell{Table: t.ID, Row: row, Column: column}
+	at := slices.Index(t.Columns, column)
+	for _, r := range t.Rows {
+		if r.Name == row && at >= 0 && at < len(r.Cells) {
+			c.Spread = r.Cells[at]
+		}
+	}
+	return c
+}
+
+// Figure is a cell that has a goal.
 type Figure struct {
-	Name  string  `json:"name"`
-	Value Spread  `json:"value"`
-	Unit  string  `json:"unit,omitempty"`
-	Goal  float64 `json:"goal"`
+	Name string  `json:"name"`
+	Cell Cell    `json:"cell"`
+	Unit string  `json:"unit,omitempty"`
+	Goal float64 `json:"goal"`
 	// AtLeast: the goal is a lower bound, else an upper one.
 	AtLeast bool `json:"at_least,omitempty"`
 	// Verdict is "met", "missed", or either with a question mark when the
@@ -69,12 +104,12 @@ type Figure struct {
 	Verdict string `json:"verdict"`
 }
 
-// goal judges a value and keeps it.
-func (r *Report) goal(name string, value Spread, unit string, goal float64, atLeast bool) {
+// goal judges a value and keeps it; one that was not measured gets no verdict.
+func (r *Report) goal(name string, value Cell, unit string, goal float64, atLeast bool) {
 	if value.Rounds == 0 {
 		return
 	}
-	f := Figure{Name: name, Value: value, Unit: unit, Goal: goal, AtLeast: atLeast}
+	f := Figure{Name: name, Cell: value, Unit: unit, Goal: goal, AtLeast: atLeast}
 	reached := func(v float64) bool {
 		if atLeast {
 			return v >= goal
@@ -101,7 +136,7 @@ func (f Figure) Want() string {
 }
 
 // Got is the value in words.
-func (f Figure) Got() string { return f.Value.String() + unitSuffix(f.Unit) }
+func (f Figure) Got() string { return f.Cell.String() + unitSuffix(f.Unit) }
 
 func unitSuffix(unit string) string {
 	if unit == "" || unit == "x" {
@@ -113,27 +148,42 @@ func unitSuffix(unit string) string {
 // outDir is where a run leaves its results, in the repository's root.
 const outDir = "bench-out"
 
-func (r *Report) save(root string) (string, error) {
+func (r *Report) json() ([]byte, error) {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return "", fmt.Errorf("save the results: %w", err)
+		return nil, fmt.Errorf("write the results down: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+func (r *Report) save(root string) (string, error) {
+	b, err := r.json()
+	if err != nil {
+		return "", err
 	}
 	dir := filepath.Join(root, outDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("save the results: %w", err)
 	}
 	path := filepath.Join(dir, "bench.json")
-	return path, os.WriteFile(path, append(b, '\n'), 0o644)
+	return path, os.WriteFile(path, b, 0o644)
 }
 
-func loadReport(root string) (*Report, error) {
-	b, err := os.ReadFile(filepath.Join(root, outDir, "bench.json"))
+// loadReport reads what save wrote.
+func loadReport(path string) (*Report, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("no results yet (run without -markdown first): %w", err)
+		return nil, fmt.Errorf("no results there (measure without -from first): %w", err)
 	}
+	defer f.Close()
 	var r Report
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("read the results: %w", err)
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%s holds no results that can be read (measure again): %w", path, err)
+	}
+	if r.Schema != reportSchema {
+		return nil, fmt.Errorf("%s has schema %d, and this is %d: measure again", path, r.Schema, reportSchema)
 	}
 	return &r, nil
 }

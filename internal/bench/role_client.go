@@ -14,7 +14,8 @@ import (
 
 // client makes the load, in a process of its own like all others.
 type client struct {
-	held []net.Conn // by "hold"
+	held []*pinger // by "hold"
+	at   int       // the next one that a walk comes to
 }
 
 func (c *client) do(j job) outcome {
@@ -25,17 +26,19 @@ func (c *client) do(j job) outcome {
 		if j.Count > 0 {
 			o, err = pingCount(j)
 		} else {
-			o, err = pingFor(j)
+			o, err = c.pingFor(j)
 		}
+	case "steady":
+		o, err = steadyFor(j)
+	case "walk":
+		o, err = c.walk(j)
 	case "stream":
 		o, err = readStream(j)
 	case "hold":
 		err = c.hold(j)
 	case "release":
-		for _, nc := range c.held {
-			nc.Close()
-		}
-		c.held = nil
+		closeAll(c.held)
+		c.held, c.at = nil, 0
 	default:
 		err = fmt.Errorf("there is no job %q", j.Kind)
 	}
@@ -136,24 +139,44 @@ func newPingers(j job) ([]*pinger, error) {
 	for range j.Conns {
 		p, err := newPinger(j)
 		if err != nil {
-			return all, err
+			closeAll(all)
+			return nil, err
 		}
-		p.samples = make([]float64, 0, 1<<17)
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-func pingFor(j job) (outcome, error) {
+func closeAll(pingers []*pinger) {
+	for _, p := range pingers {
+		p.conn.Close()
+	}
+}
+
+// pingers are new connections, or some of those held, far from each other.
+func (c *client) pingers(j job) (all []*pinger, done func(), err error) {
+	if !j.Held {
+		all, err = newPingers(j)
+		return all, func() { closeAll(all) }, err
+	}
+	if len(c.held) < j.Conns {
+		return nil, nil, fmt.Errorf("%d connections are held, not %d", len(c.held), j.Conns)
+	}
+	for i := range j.Conns {
+		all = append(all, c.held[i*len(c.held)/j.Conns])
+	}
+	return all, func() {}, nil
+}
+
+func (c *client) pingFor(j job) (outcome, error) {
 	var o outcome
-	all, err := newPingers(j)
-	defer func() {
-		for _, p := range all {
-			p.conn.Close()
-		}
-	}()
+	all, done, err := c.pingers(j)
 	if err != nil {
 		return o, err
+	}
+	defer done()
+	for _, p := range all {
+		p.samples, p.all = make([]float64, 0, 1<<17), 0
 	}
 	var every time.Duration
 	if j.Rate > 0 {
@@ -180,14 +203,20 @@ func pingFor(j job) (outcome, error) {
 			return o, p.err
 		}
 		samples = append(samples, p.samples...)
+		p.samples = nil
 		o.All += p.all
 	}
-	slices.Sort(samples)
+	return o, o.summarise(samples)
+}
+
+// summarise sorts the round trips.
+func (o *outcome) summarise(samples []float64) error {
 	if len(samples) == 0 {
-		return o, errors.New("no round trip was finished in time: the machine is too busy to measure on")
+		return errors.New("no round trip was finished in time: the machine is too busy to measure on")
 	}
+	slices.Sort(samples)
 	o.Count, o.P50, o.P99 = len(samples), quantile(samples, 0.5), quantile(samples, 0.99)
-	return o, nil
+	return nil
 }
 
 // pingCount makes so many pings on one connection, each after a gap.
@@ -254,18 +283,4 @@ func readStream(j job) (o outcome, err error) {
 	o.Bytes, o.Elapsed = j.Bytes, time.Since(start)
 	o.CPU = watched(j.Watch) - before
 	return o, nil
-}
-
-func (c *client) hold(j job) error {
-	for range j.Conns {
-		p, err := newPinger(j)
-		if err != nil {
-			return err
-		}
-		c.held = append(c.held, p.conn)
-		if err := p.ping(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

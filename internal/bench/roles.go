@@ -19,10 +19,12 @@ const roleVariable = "WIREWAIT_BENCH_ROLE"
 // job is what a client or a receiver is asked to do. Durations are in
 // nanoseconds.
 type job struct {
-	Kind  string // "ping", "stream", "hold", "release"; a receiver just counts
+	Kind  string // "ping", "steady", "walk", "stream", "hold", "release"; a receiver just counts
 	Addr  string
-	Speak string // the bytes are a protocol's: "postgres", "mongodb" or ""
+	Addrs []string // of a hold: in place of the one address, each in turn
+	Speak string   // the bytes are a protocol's: "postgres", "mongodb" or ""
 	Conns int
+	Held  bool          // pings go over connections that are held
 	Warm  time.Duration // not measured
 	For   time.Duration // measured
 	Count int           // pings, in place of a time; all samples are returned

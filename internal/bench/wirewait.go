@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
-
-// errNoWirewait is returned when only relays are to be measured.
-var errNoWirewait = errors.New("wirewait was left out by -relays")
 
 // build makes the wirewait that is measured.
 func (b *bench) build(ctx context.Context) error {
@@ -27,32 +24,38 @@ func (b *bench) build(ctx context.Context) error {
 
 // wirewait starts one in front of an upstream, without delay and connect cost
 // unless the arguments say so, and waits until it listens.
-func (b *bench) wirewait(upstream string, env []string, args ...string) (*process, error) {
-	if b.wirewaitPath == "" {
-		return nil, errNoWirewait
-	}
+func (b *bench) wirewait(driver, upstream string, env []string, args ...string) (*process, error) {
 	addr, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	all := append([]string{"run", "--listen", addr, "--upstream", upstream, "--connect=false"}, args...)
-	if !strings.Contains(strings.Join(args, " "), "--admin") {
+	all := []string{"--listen", addr, "--upstream", upstream, "--connect=false"}
+	if !slices.Contains(args, "--admin") {
 		all = append(all, "--admin", "off")
 	}
-	p := &process{Addr: addr, command: exec.Command(b.wirewaitPath, all...)}
+	p, err := b.runWirewait(driver, env, append(all, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	p.Addr = addr
+	return p, p.reachable()
+}
+
+// runWirewait starts "wirewait run".
+func (b *bench) runWirewait(driver string, env []string, args ...string) (*process, error) {
+	all := []string{"run"}
+	if driver != "" {
+		all = append(all, "--driver", driver)
+	}
+	p := &process{command: exec.Command(b.wirewaitPath, append(all, args...)...)}
 	p.command.Env = append(plainEnvironment(), env...)
-	log, err := os.CreateTemp(b.temp, "wirewait-*.log")
+	log, err := p.logTo(b.temp)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p.command.Stderr = log
 	if err := b.fleet.start(p); err != nil {
 		return nil, fmt.Errorf("start wirewait: %w", err)
-	}
-	if err := p.reachable(); err != nil {
-		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
 	}
 	return p, nil
 }

@@ -10,13 +10,21 @@ const writesPerSecond = 20_000
 
 // writes sends a steady load of writes and counts the spans that arrive.
 func (b *bench) writes() error {
-	if b.wirewaitPath == "" {
+	if len(b.drivers) == 0 {
 		return nil
 	}
-	t := &Table{Title: fmt.Sprintf("%d writes a second asked, 16 connections, each traced", writesPerSecond),
-		Note:    "Dropped: writes less spans received by the end, after a graceful stop. Counted: what /metrics said of it before the stop.",
-		Columns: []string{"", "writes/s", "writes", "spans", "dropped", "counted", "CPU µs/write"}}
-	b.report.Tables = append(b.report.Tables, t)
+	t := b.report.table("writes", fmt.Sprintf("%d writes a second asked, 16 connections, each traced", writesPerSecond),
+		"writes/s", "writes", "spans", "dropped", "counted", "CPU µs/write")
+	t.Note = "Dropped: writes less spans received by the end, after a graceful stop. Counted: what /metrics said of it before the stop."
+	for _, driver := range b.drivers {
+		if err := b.writesThrough(t, driver); err != nil {
+			return fmt.Errorf("%s: %w", label(everyWrite, driver), err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) writesThrough(t *Table, driver string) error {
 	receiver, err := b.fleet.role("receiver")
 	if err != nil {
 		return err
@@ -25,7 +33,7 @@ func (b *bench) writes() error {
 	if err != nil {
 		return err
 	}
-	p, err := b.wirewait(b.server.Addr, tracing(receiver), "--protocol", "postgres", "--admin", admin)
+	p, err := b.wirewait(driver, b.server.Addr, tracing(receiver), "--protocol", "postgres", "--admin", admin)
 	if err != nil {
 		return err
 	}
@@ -43,12 +51,12 @@ func (b *bench) writes() error {
 	if err != nil {
 		return err
 	}
-	lost := float64(o.All - spans.Count)
-	t.add(everyWrite, exactly(rate(o), 1), exactly(float64(o.All), 1), exactly(float64(spans.Count), 1),
-		exactly(lost, 1), exactly(counted, 1), exactly(cpu(o), 1))
+	name := label(everyWrite, driver)
+	t.add(name, exactly(rate(o), 1), exactly(float64(o.All), 1), exactly(float64(spans.Count), 1),
+		exactly(float64(o.All-spans.Count), 1), exactly(counted, 1), exactly(cpu(o), 1))
 	if rate(o) < 0.99*writesPerSecond {
-		b.missing("%d writes a second: this machine made %.0f with everything on it", writesPerSecond, rate(o))
+		b.missing("%d writes a second, %s: this machine made %.0f with everything on it", writesPerSecond, name, rate(o))
 	}
-	b.report.goal(fmt.Sprintf("spans dropped at %.0f writes/s", rate(o)), exactly(lost, 1), "", 0, false)
+	b.report.goal(label(fmt.Sprintf("spans dropped at %.0f writes/s", rate(o)), driver), t.cell(name, "dropped"), "", 0, false)
 	return nil
 }
