@@ -343,3 +343,47 @@ func TestRealQuorum_LinksThatDie(t *testing.T) {
 		t.Errorf("%d of 80 writes, %d attributed to the wrong standby", len(all), wrong)
 	}
 }
+
+// A standby that comes back with much to catch up with isn't waited for, and not
+// named, until it has all: FIRST takes the other one meanwhile.
+func TestRealQuorum_CatchingUp(t *testing.T) {
+	r := newQuorumRig(t, "")
+	r.createTable(t)
+	r.setNames(t, "FIRST 1 (s1, s2)")
+	s1 := r.cluster.Standby("s1")
+	if err := s1.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), r.cluster.URL(r.cluster.Primary.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	const much = "set synchronous_commit = local; create table much as select repeat('x', 500) s from generate_series(1, 60000)"
+	if _, err := conn.Exec(t.Context(), much); err != nil {
+		t.Fatal(err)
+	}
+	r.proxy.Link("s2").SetDelay(inject.Symmetric(20*time.Millisecond, 0))
+	done := make(chan []made)
+	go func() { done <- r.write(t, 2, 60, "on") }()
+	if err := s1.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := <-done
+	count := map[string]int{}
+	for _, v := range r.compare(t, all, r.take(t, len(all))) {
+		switch v.by {
+		case "":
+			count["unknown"]++
+		case v.truth:
+			count[v.by]++
+		default:
+			count["wrong"]++
+			t.Logf("by %s, %s, in truth %s, acknowledged %v apart, reply %v after", v.by, v.basis, v.truth, v.gap, v.replyIn.Sub(v.released))
+		}
+	}
+	t.Log(count)
+	if count["wrong"] > 1 || count["s1"]+count["s2"] < len(all)/2 {
+		t.Errorf("of %d writes: %v", len(all), count)
+	}
+}

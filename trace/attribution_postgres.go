@@ -156,6 +156,7 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 		d := c.release.at.Sub(c.seen)
 		least, most = min(least, d), max(most, d)
 	}
+	rival = rival || replyIn.Sub(best.release.at) > mostTie && g.otherBefore(replyIn, best)
 	r.Basis, r.ReleasedBy = BasisUnanimous, best.release.by.name
 	r.Began, r.Released, r.Spread = best.seen, best.release.at, most-least
 	switch {
@@ -168,6 +169,19 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 		r.Commit, r.XID = best.End, best.XID
 	}
 	g.standings(f, best.End, best.level)
+}
+
+// otherBefore reports whether another member acknowledged just before the reply,
+// which came long after the release: that may explain it better. A standby that
+// has caught up counts from a moment on that only the primary knows.
+func (g *replicas) otherBefore(replyIn wire.Stamp, c candidate) bool {
+	for _, m := range g.members {
+		at, ok := m.reached[c.level].reached(c.End)
+		if ok && m.name != c.release.by.name && at <= replyIn && replyIn.Sub(at) <= mostTie {
+			return true
+		}
+	}
+	return false
 }
 
 // standings notes which members had a position when the reply left.

@@ -14,7 +14,7 @@ func ms64(ms int) wire.Stamp { return wire.Stamp(ms) * 1e6 }
 var connections = map[string]uint64{"s1": 1, "s2": 2, "s3": 3}
 
 func (k *talk) sent(at int, member string, lsn uint64, commits ...wire.Commit) {
-	k.g.report(&wire.Report{Kind: wire.ReportSent, In: ms64(at), Member: member, Connection: connections[member], Sent: wire.LSN(lsn), Commits: commits})
+	k.g.report(&wire.Report{Kind: wire.ReportSent, In: ms64(at), Member: member, Connection: connections[member], Sent: wire.LSN(lsn), Commits: commits, CaughtUp: true})
 }
 
 // acked is an acknowledgement of write, flush and apply.
@@ -26,7 +26,7 @@ func (k *talk) acked(at int, member string, write, flush, apply uint64) {
 }
 
 func (k *talk) joined(at int, member string) {
-	k.g.report(&wire.Report{Kind: wire.ReportJoined, Out: ms64(at), Member: member, Connection: connections[member]})
+	k.g.report(&wire.Report{Kind: wire.ReportJoined, Out: ms64(at), Member: member, Connection: connections[member], CaughtUp: true})
 }
 
 func (k *talk) left(at int, member string) {
@@ -197,5 +197,29 @@ func TestReplicas_ForgetThoseThatLeft(t *testing.T) {
 	k.sent(2001, "s1", 50, commitOf(9, 50))
 	if list := k.g.commits.list; len(list) != 1 || list[0].XID != 9 || k.g.commits.forgotten != ms64(991) {
 		t.Errorf("commits %v, forgotten until %d", list, k.g.commits.forgotten)
+	}
+}
+
+// A standby that has much to catch up with counts only once it has all.
+func TestReleased_NotByThoseThatCatchUp(t *testing.T) {
+	var k talk
+	k.joined(1, "s2")
+	k.acked(2, "s2", 50, 50, 50)
+	k.g.report(&wire.Report{Kind: wire.ReportJoined, Out: ms64(3), Member: "s1", Connection: 1})
+	k.g.report(&wire.Report{Kind: wire.ReportSent, In: ms64(4), Member: "s1", Connection: 1, Sent: wire.LSN(40)})
+	k.acked(10, "s1", 40, 40, 40)
+	k.acked(20, "s2", 100, 100, 100)
+	first := rule(t, "FIRST 1 (s1, s2)")
+	if r := k.g.released(first, wire.LSN(100), wire.Durable); r.by == nil || r.by.name != "s2" || r.at != ms64(20) {
+		t.Errorf("%+v, want s2, for s1 is catching up", r)
+	}
+	k.acked(25, "s2", 150, 150, 150)
+	k.sent(30, "s1", 200) // it counts from here on
+	k.acked(35, "s2", 200, 200, 200)
+	k.acked(40, "s1", 200, 200, 200)
+	for lsn, want := range map[uint64]string{150: "s2", 200: "s1"} {
+		if r := k.g.released(first, wire.LSN(lsn), wire.Durable); r.by == nil || r.by.name != want {
+			t.Errorf("%d: %+v, want %s", lsn, r, want)
+		}
 	}
 }

@@ -26,9 +26,13 @@ type replicas struct {
 // member is a connection over which a member receives the log, or, in MongoDB,
 // a member whose positions come over any.
 type member struct {
-	name        string
-	connection  uint64
-	since, left wire.Stamp // since it acknowledged; left 0: it's there
+	name       string
+	connection uint64
+	// catching: what the server has written meanwhile is not all sent.
+	// acknowledged: the server knows of something that's durable there.
+	catching, acknowledged bool
+
+	since, left wire.Stamp // since it acknowledged and caught up; left 0: it's there
 	sent        history
 	reached     [wire.Levels + 1]history // appliedAndDurable too
 	heard       []wire.Stamp             // of its latest acknowledgements, whatever they said
@@ -62,12 +66,18 @@ func (g *replicas) report(r *wire.Report) {
 			// Meanwhile it may have become another server, whose log begins afresh.
 			g.commits.forget(len(g.commits.list))
 		}
-		g.member(r.Member, r.Connection)
+		g.member(r.Member, r.Connection).catching = !r.CaughtUp
 	case wire.ReportLeft:
 		g.leave(r)
 	case wire.ReportSent:
 		m := g.member(r.Member, r.Connection)
 		m.sent.add(r.In, r.Sent, 0)
+		if m.catching && r.CaughtUp {
+			m.catching = false
+			if m.acknowledged {
+				m.since = r.In
+			}
+		}
 		g.blind = r.Blind
 		for _, c := range r.Commits {
 			g.commits.add(c, r.In)
@@ -91,7 +101,8 @@ func (g *replicas) reached(r *wire.Report, p *wire.Progress) {
 		}
 		m.reached[appliedAndDurable].add(r.Out, both, max(r.Told.Sub(r.Out), 0))
 	}
-	if m.since == 0 && !p.Reached[wire.Durable].IsZero() {
+	m.acknowledged = m.acknowledged || !p.Reached[wire.Durable].IsZero()
+	if m.since == 0 && m.acknowledged && !m.catching {
 		m.since = r.Out
 	}
 	if len(m.heard) >= maxHeard {

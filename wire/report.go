@@ -46,6 +46,10 @@ type Report struct {
 	Sent    Position
 	Commits []Commit
 	Blind   bool
+	// CaughtUp: with what was sent, all of the server's log is on its way. Only from
+	// then on does PostgreSQL count a standby. On ReportJoined: nobody will say so,
+	// and it counts as it is.
+	CaughtUp bool
 
 	// Reached is how far members have come: the connection's own in PostgreSQL,
 	// every member that it knows of in MongoDB.

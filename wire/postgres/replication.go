@@ -93,7 +93,7 @@ func (s *session) decodeReport(dir wire.Direction, d *decoder, chunk []byte, p *
 	}
 	switch {
 	case p.Kind == 'W':
-		r.Kind = wire.ReportJoined
+		r.Kind, r.CaughtUp = wire.ReportJoined, s.logical
 		s.open.Leave(&wire.Report{Kind: wire.ReportLeft, Member: r.Member})
 	case p.Kind == 'd' && r.Kind == wire.ReportSent && r.Sent.IsZero():
 		s.open.DropReport(r)
@@ -148,7 +148,7 @@ func (s *session) readLog(d *decoder, r *wire.Report, log []byte, last bool) {
 	if !last {
 		return
 	}
-	r.Sent = wire.LSN(lsn)
+	r.Sent, r.CaughtUp = wire.LSN(lsn), lsn >= binary.BigEndian.Uint64(d.body[9:])
 	if r.Blind = s.wal.blind; r.Blind && !s.blind {
 		s.blind = true
 		s.trouble("wal_version")

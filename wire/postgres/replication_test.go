@@ -84,6 +84,9 @@ func TestReplication_TellsWhatTheStreamSays(t *testing.T) {
 	if first.XID != 5 || first.Apply || second.XID != 7 || !second.Apply || second.End.Lo != (l.end()+7)&^7 {
 		t.Errorf("commits %+v, %+v", first, second)
 	}
+	if !sent.CaughtUp || x.told[0].CaughtUp {
+		t.Errorf("caught up %v, when it joined %v", sent.CaughtUp, x.told[0].CaughtUp)
+	}
 	reached := x.told[2]
 	want := wire.Progress{Member: "s1", Reached: [wire.Levels]wire.Position{wire.LSN(30), wire.LSN(20), wire.LSN(10)}}
 	if reached.In != 8000 || reached.Out != 8001 || len(reached.Reached) != 1 || reached.Reached[0] != want {
@@ -120,7 +123,7 @@ func TestReplication_LogicalStreamsTellAcknowledgementsOnly(t *testing.T) {
 	n := len(x.told)
 	x.log(0x1000000, []byte("B whatever a plugin writes"))
 	x.status(3, 3, 3)
-	if len(x.told) != n+1 || x.told[n].Kind != wire.ReportReached {
+	if len(x.told) != n+1 || x.told[n].Kind != wire.ReportReached || !x.told[n-1].CaughtUp {
 		t.Errorf("told %+v", x.told[n:])
 	}
 }
