@@ -32,6 +32,7 @@ type quorumRig struct {
 
 	mu   sync.Mutex
 	seen []judged
+	conn *trace.Conn // of a write
 }
 
 // judged is what was said of one write.
@@ -58,6 +59,7 @@ func (r *quorumRig) Consume(f *trace.Finished) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.conn = f.Conn
 	r.seen = append(r.seen, judged{
 		level: f.Postgres.SynchronousCommit, by: f.Replication.ReleasedBy, basis: f.Replication.Basis,
 		replication: f.Waits.Replication, server: f.Waits.Server, total: f.Waits.Total,

@@ -32,7 +32,8 @@ const (
 //
 // The client's side shows neither the commit's LSN nor its transaction. So every
 // commit that was seen and released between request and reply is a candidate;
-// if one standby released them all, it's certain which. A commit is never seen
+// if one standby released them all, it's certain which. Where somebody observes
+// the primary's sessions, the commit itself is. A commit is never seen
 // before it's flushed, and the reply never sent before the release.
 func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 	r := &f.Replication
@@ -67,12 +68,28 @@ func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 			r.Basis = BasisUnknown
 		}
 	default:
-		g.choose(f, g.explain(window, f, rule))
+		g.choose(f, g.explain(g.identify(window, f), f, rule))
 	}
 }
 
 func (g *replicas) anyThere(at wire.Stamp) bool {
 	return slices.ContainsFunc(g.members, func(m *member) bool { return m.there(at) })
+}
+
+// identify leaves the write's own commit of those in its window, if its session
+// was observed in that transaction.
+func (g *replicas) identify(window []commit, f *Finished) []commit {
+	if f.Peer == nil || len(g.observed) == 0 {
+		return window
+	}
+	xid := g.observed.of(f.Peer.BackendPID, f.Sides[wire.ToServer].LastOut, f.Sides[wire.ToClient].LastIn)
+	for i := range window {
+		if xid != 0 && window[i].XID == xid {
+			f.Replication.Basis = BasisExact
+			return window[i : i+1]
+		}
+	}
+	return window
 }
 
 // candidate is a commit that may be the write's, with what released it.
@@ -138,6 +155,7 @@ func (g *replicas) releaseOf(c *commit, rule Rule, level wire.Level) release {
 func (g *replicas) choose(f *Finished, list []candidate) {
 	r := &f.Replication
 	r.Candidates = len(list)
+	exact := r.Basis == BasisExact
 	if len(list) == 0 {
 		r.Basis = BasisUnknown
 		return
@@ -162,6 +180,8 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 	switch {
 	case rival:
 		r.Basis, r.ReleasedBy = BasisTie, ""
+	case exact:
+		r.Basis = BasisExact
 	case replyIn.Sub(best.release.at) > promptly:
 		r.Basis = BasisThenPrimary
 	}

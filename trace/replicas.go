@@ -16,6 +16,9 @@ type replicas struct {
 	blind   bool // the log came and could not be read
 	gaps    []gap
 
+	// PostgreSQL's: who was seen in which transaction.
+	observed observations
+
 	// MongoDB's: when the log was first read on its way to any member, the latest
 	// term in it, and members' addresses by their ids.
 	log   history
@@ -82,6 +85,8 @@ func (g *replicas) report(r *wire.Report) {
 		for _, c := range r.Commits {
 			g.commits.add(c, r.In)
 		}
+	case wire.ReportObserved:
+		g.observed.add(r)
 	case wire.ReportReached:
 		for i := range r.Reached {
 			g.reached(r, &r.Reached[i])

@@ -12,7 +12,16 @@ const (
 	ReportSent
 	ReportReached
 	ReportLeft
+	ReportObserved
 )
+
+// Backend is a session of PostgreSQL in a transaction that has a number
+// (pg_stat_activity.pid, backend_xid). It's seen while the commit waits for
+// standbys, since the transaction ends after that.
+type Backend struct {
+	PID int32
+	XID uint32
+}
 
 // Report is what one message of a replication connection said, in values that
 // both protocols share. What a write waited for is found from its position and
@@ -54,6 +63,9 @@ type Report struct {
 	// Reached is how far members have come: the connection's own in PostgreSQL,
 	// every member that it knows of in MongoDB.
 	Reached []Progress
+
+	// Backends are those that were observed.
+	Backends []Backend
 
 	// Set is what only MongoDB's say; nil: the report is PostgreSQL's.
 	Set *SetReport
