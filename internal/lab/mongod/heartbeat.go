@@ -24,26 +24,32 @@ func (s *Server) heartbeats(to int) {
 		}
 	}()
 	interval := time.Duration(s.set.config.heartbeatInterval) * time.Millisecond
-	for failures := 0; s.ctx.Err() == nil; {
+	for {
 		s.mu.Lock()
 		nudge := s.set.peers[to].nudge.next()
 		s.mu.Unlock()
-		if err := s.heartbeat(&conn, to); err == nil {
-			failures = 0
-		} else {
-			if conn != nil {
-				conn.close()
-				conn = nil
-			}
-			if failures++; failures <= heartbeatRetries {
-				continue
-			}
+		if !s.reaches(&conn, to) {
 			s.noAnswer(to)
 		}
 		if sleep(s.ctx, interval, nudge) != nil {
 			return
 		}
 	}
+}
+
+// reaches tries a heartbeat, and again if it fails early.
+func (s *Server) reaches(conn **peerConn, to int) bool {
+	begun := time.Now()
+	for try := 0; try <= heartbeatRetries && time.Since(begun) < heartbeatTimeout/2 && s.ctx.Err() == nil; try++ {
+		if s.heartbeat(conn, to) == nil {
+			return true
+		}
+		if *conn != nil {
+			(*conn).close()
+			*conn = nil
+		}
+	}
+	return false
 }
 
 func (s *Server) heartbeat(conn **peerConn, to int) (err error) {

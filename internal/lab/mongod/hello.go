@@ -103,8 +103,8 @@ func (r *replication) hello(writable string) (d bson.D) {
 		add("electionId", electionID(r.term))
 	}
 	add("lastWrite", bson.D{
-		{Key: "opTime", Value: r.applied.OpTime}, {Key: "lastWriteDate", Value: wholeSeconds(r.applied)},
-		{Key: "majorityOpTime", Value: r.committed.OpTime}, {Key: "majorityWriteDate", Value: wholeSeconds(r.committed)},
+		{Key: "opTime", Value: wireOpTime(r.applied.OpTime)}, {Key: "lastWriteDate", Value: wholeSeconds(r.applied)},
+		{Key: "majorityOpTime", Value: wireOpTime(r.committed.OpTime)}, {Key: "majorityWriteDate", Value: wholeSeconds(r.committed)},
 	})
 	return d
 }

@@ -94,6 +94,10 @@ func (s *Server) matching(q *request, f filter) ([]bson.Raw, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.set != nil && q.namespace() == "local.system.replset" { // where shells read the configuration
+		raw, err := bson.Marshal(s.set.config.document())
+		return []bson.Raw{raw}, err
+	}
 	return s.data[q.namespace()].find(f, 0), nil
 }
 
