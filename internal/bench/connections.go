@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -10,7 +11,7 @@ const busyConns = 100
 
 // connections measures what an exchange costs on one connection and on
 // thousands, and what thousands cost of which few are busy.
-func (b *bench) connections() error {
+func (b *bench) connections(ctx context.Context) error {
 	wanted := b.pick(10_000, 2_000)
 	most := min(wanted, mostConns())
 	if most < wanted {
@@ -19,14 +20,15 @@ func (b *bench) connections() error {
 	sizes := []int{1, 100, 1000, most}
 	programs := []program{b.relayProgram()}
 	for _, m := range append(b.others(), b.wirewaits(wirewaitTCP, "tcp")...) {
-		if m.kind != toxiProxy { // tens of goroutines a connection; see idle
+		if m.kind != toxiProxy { // its memory is in idle
 			programs = append(programs, m)
 		}
 	}
 	var lanes []*lane
+	defer func() { release(lanes) }()
 	for _, m := range programs {
 		for _, n := range sizes {
-			l, err := b.open(m.name(), n, n, func(upstream string) (*process, []string, error) {
+			l, err := b.open(ctx, m.name(), n, n, func(upstream string) (*process, []string, error) {
 				p, err := m.start(upstream, 0)
 				if err != nil {
 					return nil, nil, err
@@ -39,7 +41,7 @@ func (b *bench) connections() error {
 			lanes = append(lanes, l)
 		}
 	}
-	got, err := b.walk(lanes)
+	got, err := b.walk(ctx, lanes)
 	if err != nil {
 		return err
 	}
@@ -53,16 +55,16 @@ func (b *bench) connections() error {
 				t.cell(m.name(), growthToFirst), "x", flatGoal, false)
 		}
 	}
-	return b.crowd(most, len(sizes), lanes)
+	return b.crowd(ctx, most, len(sizes), lanes)
 }
 
 // crowd lets few of the most connections be busy, all at once.
-func (b *bench) crowd(most, sizes int, lanes []*lane) error {
+func (b *bench) crowd(ctx context.Context, most, sizes int, lanes []*lane) error {
 	var largest []*lane
 	for i := sizes - 1; i < len(lanes); i += sizes {
 		largest = append(largest, lanes[i])
 	}
-	got, err := b.rounds(b.pick(9, 3), largest, job{Kind: "ping", Held: true, Conns: busyConns, Warm: 50 * time.Millisecond,
+	got, err := b.rounds(ctx, b.pick(9, 3), largest, job{Kind: "ping", Held: true, Conns: busyConns, Warm: 50 * time.Millisecond,
 		For: time.Duration(b.pick(300, 100)) * time.Millisecond})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -19,7 +20,10 @@ type lane struct {
 
 // open makes a lane with so many connections spread over the addresses of a
 // process in the middle.
-func (b *bench) open(row string, size, conns int, start func(upstream string) (*process, []string, error)) (*lane, error) {
+func (b *bench) open(ctx context.Context, row string, size, conns int, start func(upstream string) (*process, []string, error)) (*lane, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	server, err := b.fleet.role("server")
 	if err != nil {
 		return nil, err
@@ -65,12 +69,23 @@ func (l *lane) resident() (float64, error) {
 	})
 }
 
-// rounds gives every lane its turns, in an order drawn anew for each round; the
-// outcomes are by lane, in the order of the rounds.
-func (b *bench) rounds(n int, lanes []*lane, j job) ([][]outcome, error) {
+// release closes the connections before their processes are stopped, which
+// would wait for them.
+func release(lanes []*lane) {
+	for _, l := range lanes {
+		_, _ = l.client.ask(job{Kind: "release"}) // one that is gone holds none
+	}
+}
+
+// rounds gives every lane its turns until the context ends, in an order drawn
+// anew for each round; the outcomes are by lane, in the order of the rounds.
+func (b *bench) rounds(ctx context.Context, n int, lanes []*lane, j job) ([][]outcome, error) {
 	got := make([][]outcome, len(lanes))
 	for range n {
 		for _, i := range rand.Perm(len(lanes)) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			l := lanes[i]
 			j.Watch = l.middle
 			o, err := l.client.ask(j)
@@ -85,8 +100,8 @@ func (b *bench) rounds(n int, lanes []*lane, j job) ([][]outcome, error) {
 
 // walk measures each lane with one round trip at a time, on each of its
 // connections in turn, so that lanes differ in nothing but their size.
-func (b *bench) walk(lanes []*lane) ([][]outcome, error) {
-	return b.rounds(b.pick(12, 4), lanes, job{Kind: "walk", Warm: 20 * time.Millisecond,
+func (b *bench) walk(ctx context.Context, lanes []*lane) ([][]outcome, error) {
+	return b.rounds(ctx, b.pick(12, 4), lanes, job{Kind: "walk", Warm: 20 * time.Millisecond,
 		For: time.Duration(b.pick(150, 60)) * time.Millisecond})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,15 +16,16 @@ const linksConns = 1000
 
 // links measures what an exchange costs in a wirewait of one link and in one of
 // a thousand.
-func (b *bench) links() error {
+func (b *bench) links(ctx context.Context) error {
 	if len(b.drivers) == 0 {
 		return nil
 	}
 	sizes := []int{1, 10, 100, 1000}
 	var lanes []*lane
+	defer func() { release(lanes) }()
 	for _, driver := range b.drivers {
 		for _, n := range sizes {
-			l, err := b.open(label(wirewaitTCP, driver), n, linksConns, func(upstream string) (*process, []string, error) {
+			l, err := b.open(ctx, label(wirewaitTCP, driver), n, linksConns, func(upstream string) (*process, []string, error) {
 				return b.manyLinks(driver, upstream, n)
 			})
 			if err != nil {
@@ -32,7 +34,7 @@ func (b *bench) links() error {
 			lanes = append(lanes, l)
 		}
 	}
-	got, err := b.walk(lanes)
+	got, err := b.walk(ctx, lanes)
 	if err != nil {
 		return err
 	}

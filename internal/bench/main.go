@@ -5,20 +5,24 @@
 //	                               v
 //	client ----------------------------------------------------> server
 //	(load, round trips)  \--> bare relays: copy, splice, timer -/  (echo, stream,
-//	                      \-> wirewait: tcp, postgres ---------/    PostgreSQL by script)
+//	                      |--> HAProxy, Toxiproxy, PgBouncer ---|   PostgreSQL by script)
+//	                      \--> wirewait: each driver -----------/
 //	                               |  OTLP
 //	                               v
 //	                            receiver
 //
 // Every box is a process in a session of its own, since the kernel shares the
-// processors out between sessions first. All but wirewait are this program, run
-// again. Everything listens on 127.0.0.1.
+// processors out between sessions first. All but wirewait and the proxies of
+// the field are this program, run again. Everything listens on 127.0.0.1.
 //
 // Nothing is measured alone: in each round every target has its turn, in an
 // order drawn anew, and what is judged is the ratio to the baseline of the same
 // round. The median of those ratios is printed with the interval that holds it
 // with 95 %. A noisy machine makes the interval wide; it doesn't make the run
 // fail.
+//
+// What comes of it: text for a terminal, bench-out/bench.json, and with -docs
+// docs/performance.md (page.md and the results) with its charts.
 package main
 
 import (
@@ -27,6 +31,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -148,7 +153,10 @@ func (b *bench) all(only string) (err error) {
 			return err
 		}
 	}
-	return b.measure(ctx, only)
+	start := time.Now()
+	err = b.measure(ctx, only)
+	b.report.Seconds = math.Round(time.Since(start).Seconds())
+	return err
 }
 
 type measurement struct {
@@ -160,7 +168,7 @@ func (b *bench) measurements(ctx context.Context) []measurement {
 	return []measurement{
 		{"pingpong", b.pingpong}, {"bulk", b.bulk}, {"bulk-delayed", b.bulkDelayed},
 		{"delay", b.delayError}, {"steady", b.steady}, {"idle", b.idle},
-		{"connections", b.connections}, {"links", b.links},
+		{"connections", func() error { return b.connections(ctx) }}, {"links", func() error { return b.links(ctx) }},
 		{"writes", b.writes}, {"pgbench", func() error { return b.pgbench(ctx) }},
 	}
 }

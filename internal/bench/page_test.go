@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // sample is a report with something of everything.
 func sample() *Report {
-	r := &Report{Schema: reportSchema, Machine: Machine{Processor: "P", Cores: 2, Kernel: "Linux 6", Go: "go1.26", Commit: "abc", Load: "0 0 0",
+	r := &Report{Schema: reportSchema, Seconds: 90, Machine: Machine{Processor: "P", Cores: 2, Kernel: "Linux 6", Go: "go1.26", Commit: "abc", Load: "0 0 0",
 		Date: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}, Missing: []string{"a cat"}}
 	t := r.table("pingpong-16", "Ping-pong", "p50 µs", "CPU / relay")
 	t.Note = "A note."

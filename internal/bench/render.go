@@ -45,7 +45,7 @@ func (t *Table) text(w io.Writer) {
 
 // markdown prints it for docs/performance.md, each table below its charts.
 func (r *Report) markdown(w io.Writer) {
-	fmt.Fprintf(w, "%s.\n\n%s\n", r.Machine, legend)
+	fmt.Fprintf(w, "%s. Measuring took %.1f minutes.\n\n%s\n", r.Machine, r.Seconds/60, legend)
 	if r.Quick {
 		fmt.Fprintf(w, "\nThis was a quick run: its intervals are wide.\n")
 	}

@@ -17,6 +17,7 @@ type Report struct {
 	Schema  int      `json:"schema"`
 	Machine Machine  `json:"machine"`
 	Quick   bool     `json:"quick"`
+	Seconds float64  `json:"seconds"` // that measuring took
 	Tables  []*Table `json:"tables"`
 	Figures []Figure `json:"figures"`
 	// Missing says what could not be measured, and why.

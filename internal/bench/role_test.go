@@ -99,7 +99,7 @@ func TestWirewait_EveryDriverAndLink(t *testing.T) {
 		}
 	}
 	for _, driver := range b.drivers {
-		l, err := b.open(driver, 3, 7, func(upstream string) (*process, []string, error) {
+		l, err := b.open(t.Context(), driver, 3, 7, func(upstream string) (*process, []string, error) {
 			p, addrs, err := b.manyLinks(driver, upstream, 3)
 			if err == nil && len(addrs) != 3 {
 				t.Errorf("3 links listen on %q", addrs)
@@ -109,7 +109,7 @@ func TestWirewait_EveryDriverAndLink(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", driver, err)
 		}
-		got, err := b.rounds(2, []*lane{l}, job{Kind: "walk", For: 20 * time.Millisecond})
+		got, err := b.rounds(t.Context(), 2, []*lane{l}, job{Kind: "walk", For: 20 * time.Millisecond})
 		if err != nil || len(got[0]) != 2 || got[0][1].Count == 0 {
 			t.Errorf("%s: a walk over 7 connections of 3 links: %+v, %v", driver, got, err)
 		}
