@@ -5,6 +5,7 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"io"
 	"net"
 	"net/netip"
@@ -38,6 +39,18 @@ func TestProxyHeader_RoundTrips(t *testing.T) {
 		}
 		if rest, _ := io.ReadAll(r); got != tc.want || err != nil || string(rest) != "and more" {
 			t.Errorf("%v %v: %q, %v, and %q is left", tc.from, tc.to, got, err, rest)
+		}
+	}
+}
+
+// TestProxyHeader_IsAsOthersWriteIt: as go-proxyproto 0.15.0 does.
+func TestProxyHeader_IsAsOthersWriteIt(t *testing.T) {
+	for _, tc := range []struct{ from, to, want string }{
+		{"10.0.0.7:5000", "10.0.0.1:27017", "0d0a0d0a000d0a515549540a2111000c0a0000070a00000113886989"},
+		{"[fd00::7]:5000", "[fd00::1]:27017", "0d0a0d0a000d0a515549540a21210024fd000000000000000000000000000007fd00000000000000000000000000000113886989"},
+	} {
+		if got := hex.EncodeToString(proxyHeader(tcpAddr(tc.from), tcpAddr(tc.to))); got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
 		}
 	}
 }
