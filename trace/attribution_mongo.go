@@ -198,13 +198,13 @@ func (a *attribution) judgeMongo(g *replicas, f *Finished) {
 		r.Basis = BasisUnknown
 	case n.others == 0 && !n.journal:
 		r.Basis = BasisNotWaited
+	case n.journal: // begins once the entry can be read, if it was read so soon
+		r.Basis, r.Journal = BasisUpperBound, to.Sub(from)
+		if seen && began >= from && began <= to {
+			r.Journal = to.Sub(began)
+		}
 	case p.IsZero() || v.self == "" || !g.whole(from, to):
 		r.Basis = BasisUnknown
-	case n.journal:
-		r.Basis = BasisUnknown
-		if seen && began >= from && began <= to {
-			r.Basis, r.Journal = BasisUpperBound, to.Sub(began)
-		}
 	default:
 		a.chooseMongo(g, f, &v, n, p)
 	}
