@@ -8,6 +8,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/wirewait/wirewait/proxy/pump"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -95,4 +96,26 @@ func BenchmarkPing(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCounters is what a look at 10,000 connections costs, which is what
+// /metrics and /v1/links take; the lock of each is held for a moment.
+func BenchmarkCounters(b *testing.B) {
+	p, err := newProxy(Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Shutdown(context.Background())
+	if err := p.Reload([]LinkConfig{{Name: "a", Listen: "127.0.0.1:0", Upstream: "127.0.0.1:1", Protocol: wire.TCP}}); err != nil {
+		b.Fatal(err)
+	}
+	for range 10_000 {
+		p.conns[&conn{link: p.links[0], pump: pump.New(pump.Config{Session: wire.NewOpaque()})}] = struct{}{}
+	}
+	for b.Loop() {
+		if n := p.Counters(); n.ConnectionsOpen != 10_000 {
+			b.Fatal(n.ConnectionsOpen)
+		}
+	}
+	clear(p.conns)
 }

@@ -49,19 +49,23 @@ func (p *Proxy) Counters() trace.Counters {
 		s.Links = append(s.Links, l.past)
 		index[l] = i
 	}
+	conns := make([]*conn, 0, len(p.conns))
 	for c := range p.conns {
-		i, there := index[c.link]
-		if !there { // it's gone, and its connections go on
-			i = len(links)
+		conns = append(conns, c)
+		if _, there := index[c.link]; !there { // it's gone, and its connections go on
+			index[c.link] = len(links)
 			links, s.Links = append(links, c.link), append(s.Links, c.link.past)
-			index[c.link] = i
 		}
-		n := &s.Links[i]
+	}
+	p.mu.Unlock()
+	// Without the proxy's lock, which connections that begin or end wait for: one
+	// that ends meanwhile is in the past only after that was looked at.
+	for _, c := range conns {
+		n := &s.Links[index[c.link]]
 		n.ConnectionsOpen++
 		n.ConnectionsTotal++
 		c.addTo(n)
 	}
-	p.mu.Unlock()
 	for i, l := range links {
 		n := &s.Links[i]
 		c := l.Config()

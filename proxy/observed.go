@@ -97,11 +97,11 @@ func (p *Proxy) Cut(id uint64) bool {
 
 func (p *Proxy) each() []*conn {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	list := make([]*conn, 0, len(p.conns))
 	for c := range p.conns {
 		list = append(list, c)
 	}
+	p.mu.Unlock()
 	slices.SortFunc(list, func(a, b *conn) int { return cmp.Compare(a.ordinal, b.ordinal) })
 	return list
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -99,7 +100,7 @@ func playScenario(c *cli.Context, server *client, begin func(context.Context, st
 		return err
 	}
 	if s.Outcome != proxy.ScenarioEnded || len(s.Problems) > 0 {
-		return fmt.Errorf("the scenario was not played whole: see above")
+		return errors.New("the scenario was not played whole: see above")
 	}
 	return nil
 }
