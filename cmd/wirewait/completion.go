@@ -25,7 +25,6 @@ var flagWords = map[string]map[string][]string{
 		"admin":        {defaultAdmin, "off"},
 		"connect":      {"true", "false"}, // only as --connect=false
 	},
-	"demo":   {"protocol": {"postgres", "mongodb"}},
 	"decode": {"protocol": {"mongodb", "postgres"}},
 }
 

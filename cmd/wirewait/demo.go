@@ -13,48 +13,79 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wirewait/wirewait/inject"
-	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/trace/otlp"
-	"github.com/wirewait/wirewait/wire"
 )
 
 // demoGrace is what each part of the demo's end may take.
 const demoGrace = 5 * time.Second
 
-// demoCommand shows in a few seconds what wirewait does: a real client, a WAN,
-// and what each write waited for.
+// demoCommand shows in a few seconds what wirewait does: real clients, a cluster
+// in several places, and what each write waited for.
 func demoCommand() *cli.Command {
+	command := demoClusterCommand("demo", func() demoCluster { w := defaultMongoWAN(); return &w })
+	command.Usage = "a MongoDB replica set in three places: what each write waited for, and who released it"
+	command.Description = "Starts a replica set of three members in this process, a model of mongod 8.0 with\n" +
+		"journals on disk, puts links in front of its members as a WAN between three places,\n" +
+		"writes through them with w:1, w:1 j:true, majority and w:3, and shows what the writes\n" +
+		"waited for. It needs nothing installed, takes about 20 seconds, and leaves nothing\n" +
+		"behind. wirewait demo postgres does the same with a real PostgreSQL."
+	command.Subcommands = []*cli.Command{demoPostgresCommand()}
+	return command
+}
+
+func demoPostgresCommand() *cli.Command {
+	command := demoClusterCommand("postgres", func() demoCluster { w := defaultPostgresWAN(); return &w })
+	command.Usage = "a PostgreSQL primary with two standbys in other places: which of them released each commit"
+	command.Description = "Starts a primary and two standbys from this machine's PostgreSQL binaries, s1 40 ms and\n" +
+		"s2 120 ms away, writes at each level of synchronous_commit, and shows what the commits\n" +
+		"waited for. It takes about ten seconds. Nothing stays but 30 MB in the temporary\n" +
+		"directory that make the next start faster."
+	command.Flags = append(command.Flags,
+		&cli.StringFlag{Name: "names", Value: defaultPostgresWAN().syncNames, Usage: "synchronous_standby_names of the primary"})
+	return command
+}
+
+// demoCluster is a cluster in several places, and a client of it.
+type demoCluster interface {
+	fmt.Stringer
+	// setup takes in the flags that are its own, and says what is wrong with them.
+	setup(*cli.Context) error
+	// work starts the cluster behind links that d opens, writes d.writes times at
+	// each level, and ends the cluster.
+	work(ctx context.Context, d *demo) error
+	// key is what the rows of the table differ in, and levels are they in order.
+	key() string
+	levels() []string
+	// shown says of a write whether it's worth being drawn.
+	shown(*trace.Finished) bool
+}
+
+func demoClusterCommand(name string, cluster func() demoCluster) *cli.Command {
 	return &cli.Command{
-		Name:  "demo",
-		Usage: "run a client through a WAN to a throwaway server, and show what its writes waited for",
-		Description: "With PostgreSQL server binaries on this machine, demo starts a throwaway server,\n" +
-			"puts itself in front of it as a WAN, and reads and writes through it. Without them\n" +
-			"it does the same with a MongoDB replica set in this process, a model of the real one.\n" +
-			"It installs nothing. Servers, their files and connections are gone at its end, but\n" +
-			"for 30 MB in the temporary directory that make the next start faster.",
+		Name: name,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "protocol", Usage: "which server: postgres or mongodb (default: postgres if its server binaries are found)"},
-			&cli.DurationFlag{Name: "rtt", Value: 40 * time.Millisecond, Usage: "the WAN's round trip"},
-			&cli.DurationFlag{Name: "jitter", Value: 2 * time.Millisecond, Usage: "the one-way delay's jitter, up and down"},
-			&cli.BoolFlag{Name: "json", Usage: "print the table of waits as JSON, and progress on standard error"},
+			&cli.IntFlag{Name: "writes", Value: 40, Usage: "how many with each write concern or level"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "of what is left to chance"},
+			&cli.BoolFlag{Name: "json", Usage: "print the table as JSON, and progress on standard error"},
 		},
-		Subcommands: []*cli.Command{demoQuorumCommand()},
 		Action: func(c *cli.Context) error {
-			if err := refuseArguments(c, "demo takes flags only"); err != nil {
+			if err := refuseArguments(c, commandName(c)+" takes flags only"); err != nil {
 				return err
 			}
 			d := &demo{
-				protocol: c.String("protocol"), rtt: c.Duration("rtt"), jitter: c.Duration("jitter"),
-				json: c.Bool("json"), out: c.App.Writer, progress: c.App.Writer, errs: c.App.ErrWriter,
+				cluster: cluster(), writes: c.Int("writes"), seed: c.Uint64("seed"), json: c.Bool("json"),
+				out: c.App.Writer, progress: c.App.Writer, errs: c.App.ErrWriter,
 			}
 			if d.json {
 				d.progress = d.errs
 			}
-			if problem := d.check(); problem != "" {
-				return &usageError{commandName(c), []string{problem}}
+			if d.writes < 1 || d.writes > 10_000 {
+				return &usageError{commandName(c), []string{fmt.Sprintf("--writes %d: write a number from 1 to 10000", d.writes)}}
+			}
+			if err := d.cluster.setup(c); err != nil {
+				return &usageError{commandName(c), []string{err.Error()}}
 			}
 			if err := d.run(c.Context); err != nil {
 				return fmt.Errorf("%s: %w", commandName(c), err)
@@ -64,125 +95,67 @@ func demoCommand() *cli.Command {
 	}
 }
 
-// demo is one run of the demo.
+// demo is one run of it.
 type demo struct {
-	protocol      string
-	rtt, jitter   time.Duration
-	json          bool
-	out, progress io.Writer
-	errs          io.Writer
-}
+	cluster             demoCluster
+	writes              int
+	seed                uint64
+	json                bool
+	out, progress, errs io.Writer
 
-// demoServer is what the demo's client talks to.
-type demoServer struct {
-	protocol wire.Protocol
-	addr     string
-	about    string // the server, in a line
-	workload string // what work does, in a line
-	// work is the client: it reads and writes through addr.
-	work func(ctx context.Context, addr string) error
-	// show says of a write whether it's worth being drawn.
-	show func(*trace.Finished) bool
-	stop func() error
-}
-
-// check says what's wrong with the flags; empty: nothing.
-func (d *demo) check() string {
-	switch {
-	case d.rtt < 0 || d.jitter < 0:
-		return "--rtt and --jitter can't be negative"
-	case d.protocol != "" && d.protocol != "postgres" && d.protocol != "mongodb":
-		return fmt.Sprintf("--protocol %q: use postgres or mongodb", d.protocol)
-	}
-	return ""
+	tracer  *trace.Tracer
+	summary trace.Summary
+	kept    keeper
+	proxy   *proxy.Proxy
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	server, err := d.startServer(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, server.stop()) }()
-	return d.measure(ctx, server)
-}
-
-// startServer picks the server that was asked for. PostgreSQL is preferred: it
-// is real.
-func (d *demo) startServer(ctx context.Context) (*demoServer, error) {
-	switch d.protocol {
-	case "mongodb":
-		return startDemoMongo(ctx)
-	case "postgres":
-		return startDemoPostgres(ctx)
-	}
-	server, err := startDemoPostgres(ctx)
-	if errors.Is(err, lab.ErrNoPostgres) {
-		fmt.Fprintf(d.progress, "%v.\nUntil then, a MongoDB peer in this process:\n\n", err)
-		return startDemoMongo(ctx)
-	}
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w (or use --protocol mongodb)", err)
-	}
-	return server, err
-}
-
-// measure puts the proxy in front of the server, runs the client through it, and
-// prints what was seen.
-func (d *demo) measure(ctx context.Context, server *demoServer) error {
 	log := slog.New(slog.NewTextHandler(d.errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	info, _ := debug.ReadBuildInfo()
 	exporter, err := otlp.Setup(ctx, otlp.Options{Version: moduleVersion(info), Log: log})
 	if err != nil {
 		return err
 	}
-	var summary trace.Summary
-	shown := &keeper{want: server.show}
-	tracer := trace.New(4096, &summary, shown, exporter)
-	workErr := d.drive(ctx, server, tracer, log)
-	tracer.Close()
-
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), demoGrace)
-	defer cancel()
-	exportErr := exporter.Shutdown(end)
-	if ctx.Err() != nil {
+	d.kept.want = d.cluster.shown
+	d.tracer = trace.New(4096, &d.summary, &d.kept, exporter)
+	workErr := d.drive(ctx)
+	d.tracer.Close()
+	end, stop := context.WithTimeout(context.WithoutCancel(ctx), demoGrace)
+	defer stop()
+	if err := exporter.Shutdown(end); err != nil && workErr == nil {
+		fmt.Fprintf(d.errs, "spans: %v\n", err)
+	}
+	switch {
+	case ctx.Err() != nil:
 		return errors.New("interrupted")
+	case workErr != nil:
+		return workErr
 	}
-	if workErr != nil {
-		return fmt.Errorf("the demo's client: %w", workErr)
-	}
-	if exportErr != nil {
-		fmt.Fprintf(d.errs, "spans: %v\n", exportErr)
-	}
-	return d.print(server, &summary, shown, exporter)
+	return d.print(exporter)
 }
 
-// drive runs the client through a proxy, and returns when both are done, so that
-// every exchange has reached the tracer.
-func (d *demo) drive(ctx context.Context, server *demoServer, tracer *trace.Tracer, log *slog.Logger) (err error) {
-	link := proxy.LinkConfig{
-		Name: "demo", From: "app", To: "server", Listen: "127.0.0.1:0", Upstream: server.addr,
-		Protocol: server.protocol, Delay: inject.Symmetric(d.rtt, d.jitter),
-	}
-	if server.protocol == wire.MongoDB {
-		link.Set = "demo"
-	}
-	// The context ends the client. The proxy stays until the client has gone.
-	p, err := proxy.Start(context.WithoutCancel(ctx), proxy.Config{
-		Tracer: tracer, Reads: true, Log: log,
-		Links: []proxy.LinkConfig{link},
-	})
-	if err != nil {
-		return err
-	}
+// drive has the cluster work, and ends the links once it's gone.
+func (d *demo) drive(ctx context.Context) (err error) {
+	fmt.Fprintf(d.progress, "starting %s\n", d.cluster)
 	defer func() {
+		if d.proxy == nil {
+			return
+		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), demoGrace)
 		defer cancel()
-		err = errors.Join(err, p.Shutdown(end))
+		err = errors.Join(err, d.proxy.Shutdown(end))
 	}()
-	addr := p.Link("demo").Addr().String()
-	fmt.Fprintf(d.progress, "server  %s\nwan     %v round trip, jitter %v each way, in front of it on %s\nclient  %s\n\n",
-		server.about, d.rtt, d.jitter, addr, server.workload)
-	return server.work(ctx, addr)
+	return d.cluster.work(ctx, d)
+}
+
+// open opens links. They stay until the cluster has gone, whatever ends ctx.
+func (d *demo) open(ctx context.Context) func([]proxy.LinkConfig) (*proxy.Proxy, error) {
+	return func(links []proxy.LinkConfig) (_ *proxy.Proxy, err error) {
+		// Members dial each other before all of them are there: that's no news.
+		log := slog.New(slog.NewTextHandler(d.errs, &slog.HandlerOptions{Level: slog.LevelError}))
+		d.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Config{Links: links, Tracer: d.tracer, Seed: d.seed, Log: log})
+		return d.proxy, err
+	}
 }

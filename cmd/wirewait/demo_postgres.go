@@ -6,68 +6,72 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/urfave/cli/v2"
 
 	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/trace"
-	"github.com/wirewait/wirewait/wire"
 )
-
-// How much the PostgreSQL client does for each level of synchronous_commit. The
-// batch updates, so that in the table it isn't mixed with single inserts.
-const (
-	pgReads   = 8
-	pgWrites  = 8
-	pgInBlock = 4
-	pgInBatch = 10
-)
-
-// pgLevels are those that differ on a server without standbys; "on" waits for
-// its own disk there, and for a standby's as soon as one is listed.
-var pgLevels = []string{"off", "local", "on"}
-
-func startDemoPostgres(ctx context.Context) (*demoServer, error) {
-	pg, err := lab.StartPostgres(ctx, lab.PostgresOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if err := prepareDemoPostgres(ctx, pg); err != nil {
-		return nil, errors.Join(err, pg.Stop())
-	}
-	return &demoServer{
-		protocol: wire.Postgres,
-		addr:     pg.Addr(),
-		about:    fmt.Sprintf("PostgreSQL %s from %s, started for this on %s", pg.Version(), pg.BinDir(), pg.Addr()),
-		workload: fmt.Sprintf("pgx: for synchronous_commit off, local, on each %d reads, %d inserts by themselves, a block of %d more, a batch of %d updates",
-			pgReads, pgWrites, pgInBlock, pgInBatch),
-		work: func(ctx context.Context, addr string) error {
-			for _, level := range pgLevels {
-				if err := workPostgres(ctx, pg.URL(addr), level); err != nil {
-					return fmt.Errorf("synchronous_commit = %s: %w", level, err)
-				}
-			}
-			return nil
-		},
-		show: func(f *trace.Finished) bool {
-			return f.Concern() == "on" && f.Operation == "INSERT" && f.Postgres.Shared <= 1
-		},
-		stop: pg.Stop,
-	}, nil
-}
-
-// prepareDemoPostgres makes the table, past the proxy.
-func prepareDemoPostgres(ctx context.Context, pg *lab.Postgres) error {
-	conn, err := pgx.Connect(ctx, pg.URL(pg.Addr()))
-	if err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, "create table orders (id bigserial primary key, item text not null, at timestamptz default now())")
-	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
-}
 
 const insertOrder = "insert into orders (item) values ($1)"
 
-// workPostgres is one session at one level of synchronous_commit.
-func workPostgres(ctx context.Context, url, level string) (err error) {
+func (w *postgresWAN) key() string { return "synchronous_commit" }
+
+// levels of synchronous_commit, from the weakest.
+func (w *postgresWAN) levels() []string {
+	return []string{"off", "local", "remote_write", "on", "remote_apply"}
+}
+
+func (w *postgresWAN) shown(f *trace.Finished) bool {
+	return f.Concern() == "on" && f.Operation == "INSERT"
+}
+
+func (w *postgresWAN) setup(c *cli.Context) error {
+	w.syncNames = c.String("names")
+	names, err := trace.ParseStandbyNames(w.syncNames)
+	if err != nil {
+		return fmt.Errorf("--names: %w", err)
+	}
+	var there []string
+	for _, s := range w.standbys {
+		there = append(there, s.name)
+	}
+	if chosen, take := names.Choose(there, nil); take > len(chosen) {
+		return fmt.Errorf("--names %q: commits would wait for ever, for there are s1 and s2 only", w.syncNames)
+	}
+	return nil
+}
+
+// work starts cluster and links, runs the client, and ends the cluster: standbys,
+// then the primary.
+func (w *postgresWAN) work(ctx context.Context, d *demo) (err error) {
+	cluster, err := w.start(ctx, func() *trace.Tracer { return d.tracer }, d.open(ctx))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	fmt.Fprintf(d.progress, "server  PostgreSQL %s from %s\nclient  pgx: %d inserts at each level of synchronous_commit\n",
+		cluster.Version(), cluster.BinDir(), d.writes)
+	return w.insert(ctx, d, cluster)
+}
+
+func (w *postgresWAN) insert(ctx context.Context, d *demo, c *lab.PostgresCluster) error {
+	// The table is made past the links, which is nobody's wait.
+	if err := insertAt(ctx, c.URL(c.Primary.Addr()), "local", 0); err != nil {
+		return err
+	}
+	url := c.URL(d.proxy.Link(wanAppLink).Addr().String())
+	for _, level := range w.levels() {
+		fmt.Fprintf(d.progress, "        %s\n", level)
+		if err := insertAt(ctx, url, level, d.writes); err != nil {
+			return fmt.Errorf("synchronous_commit = %s: %w", level, err)
+		}
+	}
+	fmt.Fprintln(d.progress)
+	return nil
+}
+
+// insertAt makes n inserts at a level; with none it makes the table.
+func insertAt(ctx context.Context, url, level string, n int) (err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return err
@@ -79,32 +83,14 @@ func workPostgres(ctx context.Context, url, level string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
-
-	for i := range pgReads {
-		var n int
-		if err := conn.QueryRow(ctx, "select count(*) from orders where id > $1", i).Scan(&n); err != nil {
-			return err
-		}
-	}
-	for i := range pgWrites {
-		if _, err := conn.Exec(ctx, insertOrder, fmt.Sprintf("autocommit %d", i)); err != nil {
-			return err
-		}
-	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		for i := range pgInBlock {
-			if _, err := tx.Exec(ctx, insertOrder, fmt.Sprintf("block %d", i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if n == 0 {
+		_, err = conn.Exec(ctx, "create table orders (id bigserial primary key, item text not null)")
 		return err
 	}
-	var batch pgx.Batch
-	for i := range pgInBatch {
-		batch.Queue("update orders set item = $1 where id = $2", "batch", i+1)
+	for i := range n {
+		if _, err := conn.Exec(ctx, insertOrder, fmt.Sprintf("%s %d", level, i)); err != nil {
+			return err
+		}
 	}
-	return conn.SendBatch(ctx, &batch).Close()
+	return nil
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/wirewait/wirewait/trace"
@@ -40,19 +43,26 @@ func (k *keeper) last() *trace.Finished {
 	return k.kept
 }
 
+// rows are the application's writes by what they waited for, from the weakest.
+func (d *demo) rows() []trace.Row {
+	levels := d.cluster.levels()
+	at := func(r trace.Row) int { return slices.Index(levels, strings.TrimPrefix(r.Concern, "w:")) }
+	rows := slices.DeleteFunc(d.summary.Group(trace.By{}), func(r trace.Row) bool { return !r.Write || at(r) < 0 })
+	slices.SortStableFunc(rows, func(a, b trace.Row) int { return at(a) - at(b) })
+	return rows
+}
+
 // print says what was seen. A demo that saw no write has failed, whatever the
 // client says.
-func (d *demo) print(server *demoServer, summary *trace.Summary, shown *keeper, exporter *otlp.Exporter) error {
-	write := shown.last()
+func (d *demo) print(exporter *otlp.Exporter) error {
+	write := d.kept.last()
 	if write == nil {
 		return errors.New("no write was seen on the wire: please report this")
 	}
 	if d.json {
-		return d.printJSON(server, summary, exporter)
+		return d.printJSON(exporter)
 	}
-	fmt.Fprintln(d.out, "What each operation waited for (means, in ms):")
-	fmt.Fprintln(d.out)
-	summary.Table(d.out)
+	d.printTable()
 	fmt.Fprintln(d.out, "\nOne write:")
 	fmt.Fprintln(d.out)
 	trace.Waterfall(d.out, write, 100)
@@ -72,39 +82,53 @@ func spansLine(e *otlp.Exporter) string {
 	return line
 }
 
-// demoRow is a row of the table in JSON. Times are means in milliseconds.
-type demoRow struct {
-	Operation   string  `json:"operation"`
-	WaitsFor    string  `json:"waits_for,omitempty"`
-	Write       bool    `json:"write"`
-	Count       uint64  `json:"count"`
-	Errors      uint64  `json:"errors"`
-	Total       float64 `json:"total_ms"`
-	Receive     float64 `json:"receive_ms"`
-	Request     float64 `json:"request_ms"`
-	Server      float64 `json:"server_ms"`
-	Replication float64 `json:"replication_ms"`
-	Reply       float64 `json:"reply_ms"`
-}
-
-func (d *demo) printJSON(server *demoServer, summary *trace.Summary, exporter *otlp.Exporter) error {
+// printJSON prints a row for each level. Parts are means, in milliseconds.
+func (d *demo) printJSON(exporter *otlp.Exporter) error {
 	ms := func(t time.Duration) float64 { return float64(t) / float64(time.Millisecond) }
-	report := struct {
-		Protocol string    `json:"protocol"`
-		Server   string    `json:"server"`
-		RTT      float64   `json:"rtt_ms"`
-		Jitter   float64   `json:"jitter_ms"`
-		Waits    []demoRow `json:"waits"`
-		Traces   string    `json:"traces"`
-	}{Protocol: string(server.protocol), Server: server.about, RTT: ms(d.rtt), Jitter: ms(d.jitter), Traces: spansLine(exporter)}
-	for _, r := range summary.Rows() {
-		report.Waits = append(report.Waits, demoRow{
-			Operation: r.Operation, WaitsFor: r.Concern, Write: r.Write, Count: r.Count, Errors: r.Errors,
-			Total: ms(r.Total.Mean), Receive: ms(r.Receive.Mean), Request: ms(r.Request.Mean),
-			Server: ms(r.Server.Mean), Replication: ms(r.Replication.Mean), Reply: ms(r.Reply.Mean),
+	var rows []map[string]any
+	for _, r := range d.rows() {
+		by := r.ReleasedBy
+		if by == nil {
+			by = map[string]uint64{}
+		}
+		rows = append(rows, map[string]any{
+			d.cluster.key(): strings.TrimPrefix(r.Concern, "w:"), "count": r.Count, "p50_ms": ms(r.Total.P50), "p99_ms": ms(r.Total.P99),
+			"receive_ms": ms(r.Receive.Mean), "request_ms": ms(r.Request.Mean), "server_ms": ms(r.Server.Mean),
+			"replication_ms": ms(r.Replication.Mean), "reply_ms": ms(r.Reply.Mean),
+			"released_by": by, "basis": r.ReleasedBasis,
 		})
 	}
 	enc := json.NewEncoder(d.out)
 	enc.SetIndent("", "  ")
-	return enc.Encode(report)
+	return enc.Encode(map[string]any{"cluster": d.cluster.String(), "rows": rows, "traces": spansLine(exporter)})
+}
+
+func (d *demo) printTable() {
+	fmt.Fprintln(d.out, "What writes waited for (parts are means, in ms):")
+	fmt.Fprintln(d.out)
+	w := tabwriter.NewWriter(d.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\tcount\tp50\tp99\treceive\trequest\tserver\treplication\treply\treleased by\t\n", strings.ReplaceAll(d.cluster.key(), "write_", "write "))
+	ms := func(t time.Duration) string { return fmt.Sprintf("%.2f", float64(t)/float64(time.Millisecond)) }
+	for _, r := range d.rows() {
+		fmt.Fprintln(w, strings.Join([]string{
+			r.Concern, fmt.Sprint(r.Count), ms(r.Total.P50), ms(r.Total.P99), ms(r.Receive.Mean), ms(r.Request.Mean), ms(r.Server.Mean),
+			ms(r.Replication.Mean), ms(r.Reply.Mean), releasers(&r), "",
+		}, "\t"))
+	}
+	w.Flush()
+}
+
+// releasers is "s1 39, unknown 1", or that nobody was waited for.
+func releasers(r *trace.Row) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(r.ReleasedBy)) {
+		words = append(words, fmt.Sprintf("%s %d", name, r.ReleasedBy[name]))
+	}
+	if n := r.ReleasedBasis[trace.BasisUnknown]; n > 0 {
+		words = append(words, fmt.Sprintf("unknown %d", n))
+	}
+	if len(words) == 0 {
+		return "nobody"
+	}
+	return strings.Join(words, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os/signal"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wirewait/wirewait/internal/lab/mongod"
+	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/trace"
+	"github.com/wirewait/wirewait/trace/otlp"
 )
 
 func labMongoCommand() *cli.Command {
@@ -23,6 +27,8 @@ func labMongoCommand() *cli.Command {
 		UsageText: "wirewait lab mongodb [--members NAME,...] [--write-delay NAME=TIME]... [--dir DIRECTORY]",
 		Description: "The members are a model of mongod 8.0, with journals on disk: they replicate, vote and\n" +
 			"wait as it does, and take what drivers and mongosh send for ordinary reads and writes.\n" +
+			"A link leads to each from the application, and another from the other members; they are\n" +
+			"as far away as you say. Spans and wirewait report tell which member released each write.\n" +
 			"Connection strings are printed on standard output; SIGINT or SIGTERM ends it all, and\n" +
 			"nothing stays, unless --dir says where.",
 		Flags: []cli.Flag{
@@ -32,6 +38,9 @@ func labMongoCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "apply-delay", Usage: "a member's `NAME=TIME` from its journal until reads show it"},
 			&cli.StringSliceFlag{Name: "delayed", Usage: "a member's `NAME=TIME` of secondaryDelaySecs, in whole seconds"},
 			&cli.BoolFlag{Name: "no-chaining", Usage: "all follow the primary, and none another that is nearer"},
+			&cli.StringSliceFlag{Name: "rtt", Usage: "round trip `FROM-TO=TIME` of a pair of members, or of app and one (default for a,b,c: app-b=160ms, app-c=92ms, and the same from a; b-c=240ms)"},
+			&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics, /v1 and /healthz, or off"},
+			&cli.StringFlag{Name: "log-level", Value: "error", Usage: "debug, info, warn or error"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the members' files, which stay and are gone on from (default: a temporary one)"},
 		},
 		Action: func(c *cli.Context) error {
@@ -54,6 +63,8 @@ func labMongoCommand() *cli.Command {
 type labMongo struct {
 	options               mongod.SetOptions
 	writeDelay, applyTime map[string]time.Duration // by member
+	wan                   mongoWAN
+	service               *service
 	out                   io.Writer
 }
 
@@ -77,7 +88,35 @@ func parseLabMongo(c *cli.Context) (*labMongo, error) {
 		}
 		l.options.Members = append(l.options.Members, mongod.MemberOptions{Name: name, Delay: delayed[name]})
 	}
+	l.wan = farMembers(r, l.options.Name, names)
+	o := runOptions{children: otlp.ChildrenAuto, admin: r.admin(), drain: demoGrace}
+	_ = o.level.UnmarshalText([]byte(r.choice("log-level", "debug", "info", "warn", "error")))
+	l.service = &service{options: o, log: slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: o.level}))}
 	return l, r.err()
+}
+
+// farMembers reads the distances.
+func farMembers(r *reader, set string, names []string) mongoWAN {
+	w := defaultMongoWAN()
+	if w.set = set; len(r.StringSlice("rtt")) == 0 && slices.Equal(names, w.members) {
+		return w
+	}
+	w.members, w.site, w.rtts = names, nil, map[[2]string]time.Duration{}
+	for _, v := range r.StringSlice("rtt") {
+		pair, text, _ := strings.Cut(v, "=")
+		from, to, ok := strings.Cut(pair, "-")
+		d, err := time.ParseDuration(text)
+		known := func(name string) bool { return name == "app" || slices.Contains(names, name) }
+		switch {
+		case !ok || err != nil || d < 0:
+			r.problem("--rtt %q: write FROM-TO=TIME, such as a-b=160ms", v)
+		case !known(from) || !known(to) || from == to:
+			r.problem("--rtt %q: FROM and TO are app and members, two of them", v)
+		}
+		delete(w.rtts, [2]string{to, from})
+		w.rtts[[2]string{from, to}] = d
+	}
+	return w
 }
 
 // memberTimes reads a flag of NAME=TIME.
@@ -101,7 +140,12 @@ func memberTimes(r *reader, flag string, names []string) map[string]time.Duratio
 func (l *labMongo) run(ctx context.Context) (err error) {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	set, err := mongod.StartSet(ctx, l.options)
+	defer func() { l.service.stop(context.WithoutCancel(ctx)) }()
+	set, err := l.wan.start(ctx, l.options, func() *trace.Tracer { return l.service.tracer }, func(links []proxy.LinkConfig) (*proxy.Proxy, error) {
+		l.service.options.links = links
+		err := l.service.start(ctx)
+		return l.service.proxy.Load(), err
+	})
 	if err != nil {
 		return err
 	}
@@ -115,19 +159,10 @@ func (l *labMongo) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// stopSet puts what the members have on disk before it closes them.
-func stopSet(set *mongod.Set) error {
-	var errs []error
-	for _, m := range set.Members() {
-		errs = append(errs, m.Stop())
-	}
-	return errors.Join(append(errs, set.Close())...)
-}
-
 // print says where everything is.
 func (l *labMongo) print(set *mongod.Set) {
-	fmt.Fprintf(l.out, "replica set %s: a model of MongoDB 8.0, in this process\n\n", l.options.Name)
-	fmt.Fprintf(l.out, "the set            %s\n", set.URI())
+	fmt.Fprintf(l.out, "replica set %s: a model of MongoDB 8.0, in this process: %s\n\n", l.options.Name, &l.wan)
+	fmt.Fprintf(l.out, "through wirewait   %s\n", l.wan.uri(l.service.proxy.Load()))
 	primary := set.Primary()
 	for _, m := range set.Members() {
 		what := "secondary"
@@ -136,5 +171,7 @@ func (l *labMongo) print(set *mongod.Set) {
 		}
 		fmt.Fprintf(l.out, "%-18s %s\n", m.Name()+", "+what, m.URI())
 	}
-	fmt.Fprintln(l.out, "\nSIGINT (Ctrl-C) ends it")
+	fmt.Fprintln(l.out)
+	l.service.announce(l.out)
+	fmt.Fprintln(l.out, "SIGINT (Ctrl-C) ends it")
 }

@@ -23,7 +23,7 @@ func runLabMongo(t *testing.T, args []string, work func(uris []string)) {
 	var errs bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"wirewait", "lab", "mongodb"}, args...), strings.NewReader(""), write, &errs)
+		ended <- run(ctx, append([]string{"wirewait", "lab", "mongodb", "--admin", "127.0.0.1:0"}, args...), strings.NewReader(""), write, &errs)
 		write.Close()
 	}()
 	text, buf := "", make([]byte, 4096)
@@ -92,7 +92,7 @@ func TestLabMongo_RunsUntilItIsAskedToStop(t *testing.T) {
 func TestLabMongo_BadUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"now"}, {"--members", "a,a"}, {"--members", ""}, {"--write-delay", "b"}, {"--write-delay", "x=1ms"},
-		{"--apply-delay", "b=fast"}, {"--delayed", "b=1500ms"},
+		{"--apply-delay", "b=fast"}, {"--delayed", "b=1500ms"}, {"--rtt", "a-x=1ms"}, {"--rtt", "a=1ms"}, {"--admin", "here"},
 	} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"wirewait", "lab", "mongodb"}, args...), strings.NewReader(""), &out, &errs)

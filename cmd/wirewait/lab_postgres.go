@@ -107,7 +107,7 @@ func (l *labPostgres) run(ctx context.Context) (err error) {
 
 // print says where everything is.
 func (l *labPostgres) print(c *lab.PostgresCluster) {
-	fmt.Fprintf(l.out, "PostgreSQL %s from %s: %s\n\n", c.Version(), c.BinDir(), l.wan)
+	fmt.Fprintf(l.out, "PostgreSQL %s from %s: %s\n\n", c.Version(), c.BinDir(), &l.wan)
 	app := l.service.proxy.Load().Link(wanAppLink).Addr().String()
 	fmt.Fprintf(l.out, "through wirewait   %s\n", c.URL(app))
 	fmt.Fprintf(l.out, "the primary        %s\n", c.URL(c.Primary.Addr()))

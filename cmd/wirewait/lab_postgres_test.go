@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"net/http"
@@ -19,24 +18,15 @@ func TestDemoPostgres_ReleasersByLevel(t *testing.T) {
 	needPostgres(t)
 	quietTraces(t)
 	for names, by := range map[string]string{"ANY 1 (s1, s2)": "s1", "FIRST 1 (s2, s1)": "s2"} {
-		out, errs, code := runDemo(t, "postgres", "--json", "--writes", "5", "--names", names)
-		if code != 0 {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
-		var report struct {
-			Names string `json:"synchronous_standby_names"`
-			Rows  []quorumRow
-		}
-		if err := json.Unmarshal([]byte(out), &report); err != nil {
-			t.Fatalf("%v in %s", err, out)
-		}
-		if len(report.Rows) != len(quorumLevels) || report.Names != names {
-			t.Fatalf("%d rows for %s: %s", len(report.Rows), report.Names, out)
+		report := demoJSON(t, "postgres", "--json", "--writes", "5", "--names", names)
+		levels := new(postgresWAN).levels()
+		if len(report.Rows) != len(levels) || !strings.Contains(report.Cluster, names) {
+			t.Fatalf("%d rows for %s", len(report.Rows), report.Cluster)
 		}
 		rtt := map[string]float64{"s1": 40, "s2": 120}[by]
 		for i, row := range report.Rows {
-			if row.SynchronousCommit != quorumLevels[i] || row.Count != 5 {
-				t.Errorf("row %d is %+v, want 5 at %s", i, row, quorumLevels[i])
+			if row.SynchronousCommit != levels[i] || row.Count != 5 {
+				t.Errorf("row %d is %+v, want 5 at %s", i, row, levels[i])
 			}
 			waits := i >= 2 // remote_write and above
 			if row.ReleasedBy[by] < 4 && waits || !waits && (len(row.ReleasedBy) > 0 || row.Basis["not_waited"] != 5) {

@@ -44,7 +44,7 @@ func defaultPostgresWAN() postgresWAN {
 }
 
 // links are those to a primary.
-func (w postgresWAN) links(primary string) []proxy.LinkConfig {
+func (w *postgresWAN) links(primary string) []proxy.LinkConfig {
 	link := func(from string, rtt time.Duration) proxy.LinkConfig {
 		return proxy.LinkConfig{
 			Name: from + "-" + wanPrimary, From: from, To: wanPrimary, Listen: "127.0.0.1:0", Upstream: primary,
@@ -60,7 +60,7 @@ func (w postgresWAN) links(primary string) []proxy.LinkConfig {
 
 // start starts the cluster; open is asked to open the links to its primary once
 // that runs.
-func (w postgresWAN) start(ctx context.Context, tracer func() *trace.Tracer, open func([]proxy.LinkConfig) (*proxy.Proxy, error)) (*lab.PostgresCluster, error) {
+func (w *postgresWAN) start(ctx context.Context, tracer func() *trace.Tracer, open func([]proxy.LinkConfig) (*proxy.Proxy, error)) (*lab.PostgresCluster, error) {
 	rule, err := trace.ParseStandbyNames(w.syncNames)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (w postgresWAN) start(ctx context.Context, tracer func() *trace.Tracer, ope
 }
 
 // String is "s1 at 40ms, s2 at 120ms, ANY 1 (s1, s2)".
-func (w postgresWAN) String() string {
+func (w *postgresWAN) String() string {
 	text := ""
 	for _, s := range w.standbys {
 		text += fmt.Sprintf("%s at %v, ", s.name, s.rtt)
