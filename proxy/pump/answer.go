@@ -1,6 +1,9 @@
 package pump
 
-import "github.com/wirewait/wirewait/wire"
+import (
+	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/wire"
+)
 
 // answer is a reply that was made up, until its turn comes: the stream to the
 // client must stand between messages, and what was asked for earlier must have
@@ -15,6 +18,11 @@ type answer struct {
 // answer puts replies into the client's stream whose turn has come. The session
 // is shown them like the server's own.
 func (rd *reading) answer() {
+	if rd.answers.Len() > 0 && rd.inspector.Opaque() != nil {
+		// Nobody can tell any more where messages end.
+		rd.forget()
+		rd.end(rd.now, inject.EndCut)
+	}
 	for rd.answers.Len() > 0 {
 		p := &rd.dirs[wire.ToClient]
 		if !p.dead && !p.deaf && !p.ended && (p.mid || !rd.inspector.Turn(rd.answers.Front().x)) {

@@ -20,7 +20,11 @@ type ruledSession struct {
 	said  [2][]byte // of the message at hand
 	asked *wire.Exchange
 	acks  []wire.Acknowledgement
+
+	opaque error
 }
+
+func (s *ruledSession) Opaque() error { return s.opaque }
 
 func newRuledSession() *ruledSession { return &ruledSession{lineSession: newLineSession()} }
 
@@ -373,5 +377,17 @@ func TestRules_LargeMessages(t *testing.T) {
 	out += c.reads(wire.ToClient, "\n", 4) + write(c.Conn, wire.ToClient, 4)
 	if out != big+"\n" || !slices.Equal(c.counts["f"].not, []wire.Reason{wire.TooLarge}) {
 		t.Errorf("%d bytes, counted %+v", len(out), c.counts["f"])
+	}
+}
+
+// Where messages can't be told apart any more, a reply that waits for its turn
+// would never come, and the connection ends.
+func TestRules_RefusalsOfAnOpaqueSession(t *testing.T) {
+	c := newRuledConn(t, 0, refuse("full", "insert"))
+	c.reads(wire.ToServer, "find a\ninsert b\n", 1)
+	c.opaque = wire.ErrMalformed
+	c.reads(wire.ToClient, "?", 2)
+	if e := c.Ended(wire.ToClient, 2); e != inject.EndCut || c.answers.Len() != 0 {
+		t.Errorf("the end is %v, and %d replies wait", e, c.answers.Len())
 	}
 }
