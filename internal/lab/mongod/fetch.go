@@ -91,36 +91,43 @@ func (s *Server) fetch(ctx context.Context, source int) error {
 		return fmt.Errorf("find in the oplog: %w", err)
 	}
 	entries, id, err := readBatch(reply, "firstBatch")
+	if err == nil {
+		err = s.compare(last, entries, reply)
+	}
+	if err == nil {
+		err = s.fetchedBatch(ctx, source, entries[1:], reply)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.compare(last, entries, reply); err != nil {
-		return err
-	}
-	if err := s.fetchedBatch(ctx, source, entries[1:], reply); err != nil {
-		return err
-	}
+	return s.fetchMore(ctx, conn, source, id)
+}
+
+// fetchMore takes in batch after batch. It returns with what ends that.
+func (s *Server) fetchMore(ctx context.Context, conn *peerConn, source int, id int64) error {
 	wait := min(s.set.electionTimeout()/2, 30*time.Second)
-	more := false
-	for {
+	for more := false; ; {
 		if !more {
 			if err := conn.send(ctx, s.nextFetch(id, wait), flagExhaust); err != nil {
 				return err
 			}
 		}
+		var reply bson.Raw
+		var err error
 		if reply, more, err = conn.receive(wait + fetchBuffer); err != nil {
 			return err
 		}
 		if err := s.gate.pass(ctx); err != nil {
 			return err
 		}
-		if entries, id, err = readBatch(reply, "nextBatch"); err != nil {
+		entries, next, err := readBatch(reply, "nextBatch")
+		if err == nil {
+			err = s.fetchedBatch(ctx, source, entries, reply)
+		}
+		if err != nil {
 			return err
 		}
-		if err := s.fetchedBatch(ctx, source, entries, reply); err != nil {
-			return err
-		}
-		if id == 0 {
+		if id = next; id == 0 {
 			return errors.New("the source closed the cursor")
 		}
 	}
