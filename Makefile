@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race fuzz soak churn copy bench lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn copy bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -19,13 +19,16 @@ BENCH ?=
 COPY_MB ?= 1024
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 build: ## build bin/wirewait
 	go build -o bin/ ./cmd/wirewait
 
-demo: ## slow a real server (or a scripted one) down and see what writes wait for
+demo: ## a MongoDB replica set in three places: what each write waited for, and who released it
 	go run ./cmd/wirewait demo
+
+demo-postgres: ## the same with a real PostgreSQL primary and two standbys
+	go run ./cmd/wirewait demo postgres
 
 test: ## run the tests of the main module
 	go test ./...
