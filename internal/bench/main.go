@@ -180,6 +180,8 @@ func names(all []measurement) (n []string) {
 	return n
 }
 
+var errInterrupted = errors.New("interrupted; nothing was written")
+
 // measure does what was asked for, one after the other.
 func (b *bench) measure(ctx context.Context, only string) error {
 	wanted := map[string]bool{}
@@ -195,6 +197,9 @@ func (b *bench) measure(ctx context.Context, only string) error {
 			fmt.Fprintf(b.log, "%s... ", m.name)
 			if err := b.one(ctx, m.run); err != nil {
 				fmt.Fprintln(b.log)
+				if ctx.Err() != nil {
+					err = errInterrupted // what followed from it says less
+				}
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
 			fmt.Fprintf(b.log, "%.0f s\n", time.Since(start).Seconds())
