@@ -23,6 +23,9 @@ type Counters struct {
 	AcceptFailures uint64
 	// Dropped is how many exchanges the tracer had no room for.
 	Dropped uint64
+	// SyncSourceChanges is how often a member of a replica set turned to another
+	// one for its log.
+	SyncSourceChanges uint64
 	// StalledSeconds is how long reading stood still because a line was full.
 	StalledSeconds [2]float64
 	// Marker is what goes on now; nil: nothing in particular.

@@ -19,7 +19,9 @@ type Tracer struct {
 	consumers []Consumer
 	limit     int
 	dropped   atomic.Uint64
-	spare     sync.Pool // of *wire.Exchange, handled
+
+	sourceChanges atomic.Uint64
+	spare         sync.Pool // of *wire.Exchange, handled
 
 	attribution attribution
 	markers     markers
@@ -111,6 +113,19 @@ func (t *Tracer) OfferReport(r *wire.Report, c *Conn) {
 // Conn.To if that's a member of a cluster ("pg.p"), else its host:port. Without
 // a rule nothing is known of whom its writes wait for.
 func (t *Tracer) SetRule(server string, r Rule) { t.attribution.setRule(server, r) }
+
+// WatchSyncSources has f called whenever a member of a replica set turns out to
+// follow another than before: by their names, or addresses where those aren't
+// known. It must be called before anything is offered; f must not block.
+func (t *Tracer) WatchSyncSources(f func(member, was, is string)) {
+	t.attribution.mongo.changed = func(member, was, is string) {
+		t.sourceChanges.Add(1)
+		f(member, was, is)
+	}
+}
+
+// SyncSourceChanges counts those changes, since WatchSyncSources.
+func (t *Tracer) SyncSourceChanges() uint64 { return t.sourceChanges.Load() }
 
 // Spare gives an exchange that was handled, to be used again by whoever calls,
 // with whatever it holds; nil: there is none. It's made for wire.Open.Spare:

@@ -108,6 +108,9 @@ func (s *service) start(ctx context.Context) (err error) {
 		consumers = append(consumers, s.summary)
 	}
 	s.tracer = trace.New(traceQueue, consumers...)
+	s.tracer.WatchSyncSources(func(member, was, is string) {
+		s.log.Warn("a member follows another than before: what is measured of it isn't comparable", "member", member, "followed", was, "follows", is)
+	})
 	if s.options.file != nil {
 		s.setStandbys(&config.File{}, s.options.file.begun)
 	}
@@ -147,10 +150,13 @@ func (s *service) wantsReads() bool {
 }
 
 func (s *service) counters() trace.Counters {
-	if p := s.proxy.Load(); p != nil {
-		return p.Counters()
+	p := s.proxy.Load()
+	if p == nil {
+		return trace.Counters{}
 	}
-	return trace.Counters{}
+	c := p.Counters()
+	c.SyncSourceChanges = s.tracer.SyncSourceChanges()
+	return c
 }
 
 func (s *service) adminConfig(version string) admin.Config {

@@ -57,11 +57,13 @@ func label(kvs ...attribute.KeyValue) metric.ObserveOption {
 func observeProxy(m metric.Meter, read func() trace.Counters) error {
 	o := &observe{meter: m}
 	dropped := o.counter("wirewait.exchanges.dropped", "{exchange}", "Exchanges that the tracer had no room for: not in any figure here.")
+	sources := o.counter("wirewait.mongodb.sync_source.changes", "{change}", "How often a member of a replica set turned to another one for its log.")
 	step := o.gauge("wirewait.scenario.step", "{step}", "1 while the step of the scenario is in force.")
 	links, ways, rules := observeLinks(o), observeWays(o), observeRules(o)
 	return o.register(func(to metric.Observer) {
 		c := read()
 		to.ObserveInt64(dropped, int64(c.Dropped))
+		to.ObserveInt64(sources, int64(c.SyncSourceChanges))
 		if m := c.Marker; m != nil {
 			to.ObserveInt64(step, 1, label(keyScenario.String(m.Scenario), keyScenarioStep.String(m.Step)))
 		}
