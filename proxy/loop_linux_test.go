@@ -347,3 +347,38 @@ func TestLoop_IdleConnectionsAreSmall(t *testing.T) {
 		t.Errorf("%d idle connections hold %d goroutines", conns, more-goroutines)
 	}
 }
+
+// As many connections as the process may have descriptors for, up to 10,000, of
+// which a hundred are busy: each takes four here, two of them the proxy's.
+func TestLoop_ManyConnectionsOfWhichFewAreBusy(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("opens thousands of connections: run without -short and -race")
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	n := int(min(limit.Cur/5, 10_000))
+	p, l := onLoops.start(t, LinkConfig{Protocol: wire.TCP, Upstream: server(t, "tcp", "127.0.0.1:0", echo)})
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conns[i] = dialLink(t, l)
+	}
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			for k := range 100 {
+				c, b := conns[i*(n/100)+k%(n/100)], fmt.Appendf(nil, "%d of %d", k, i)
+				got := make([]byte, len(b))
+				_, _ = c.Write(b)
+				if _, err := io.ReadFull(c, got); err != nil || string(got) != string(b) {
+					t.Errorf("sent %q, got %q, %v", b, got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := p.Counters().ConnectionsOpen; got != int64(n) {
+		t.Errorf("%d connections are open, want %d", got, n)
+	}
+}
