@@ -111,7 +111,7 @@ func (d *epollDriver) add() {
 		return
 	}
 	d.checkStop()
-	d.loop.makeReady(d)
+	d.rulesChanged() // those that were there before
 }
 
 // happened notes what changed on a socket.
@@ -192,7 +192,9 @@ func (d *epollDriver) read(dir wire.Direction) {
 	var err error
 	if len(ln.prefix) > 0 {
 		n = copy(b, ln.prefix)
-		ln.prefix = ln.prefix[n:]
+		if ln.prefix = ln.prefix[n:]; len(ln.prefix) == 0 {
+			ln.prefix = nil // and its memory
+		}
 	} else if n, err = rawRecv(ln.fd, b); err == nil {
 		// Less than was asked for: that was all, and more is another change
 		// (epoll(7), question 9), unless something stands behind it already.
