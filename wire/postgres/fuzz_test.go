@@ -37,6 +37,8 @@ func FuzzSession(f *testing.F) {
 		append(hello(), c(pbe("nope"), query("SELECT 1"), sync()), s(refused("42601"), ready('I'))),
 		append(hello(), c(query("COPY t FROM STDIN")), s(msg('G', 0, 0, 0)), c(msg('d', 'x'), sync(), msg('c')), s(tag("COPY 1"), ready('I'))),
 		append(hello(), c(query("START_REPLICATION 0/0")), s(msg('W', 0, 0, 0), msg('d', 'k')), c(msg('d', 'r'), msg('c')), s(msg('c'), tag("X"), ready('I'))),
+		append(hello("replication", "true"), c(query("START_REPLICATION 0/1000000")), s(msg('W', 0, 0, 0), msg('d', append([]byte{'w'}, make([]byte, 80)...)...)),
+			c(statusMessage(1, 2, 3), msg('c'), msg('X'))),
 		append(hello(), c(query("BEGIN; SET LOCAL synchronous_commit = off; SAVEPOINT a")), s(tag("BEGIN"), tag("SET"), tag("SAVEPOINT"), ready('T'))),
 		append(hello(), c(parse("a", "SELECT 1"), describe("S", "a"), flush()), s(msg('1'), msg('t', 0, 0), msg('n')), c(bind("", "a"), execute(""), closeMsg("S", "a"), sync()),
 			s(msg('2'), msg('s'), msg('3'), notice("WARNING", "01000", "SyncRepWaitForLSN"), ready('I'))),
@@ -63,6 +65,13 @@ func checkConversation(t *testing.T, steps []step) {
 	var want string
 	for i, o := range orders()[:3] {
 		p := newPlayer(t, wire.Options{Text: wire.TextSanitised})
+		if i > 0 { // who asks for reports changes nothing about exchanges
+			p.s.Open().Report = func(r *wire.Report) {
+				if r.Out == 0 || r.Kind == wire.ReportReached && len(r.Reached) != 1 {
+					t.Errorf("%s: told %+v", o.name, r)
+				}
+			}
+		}
 		o.feed(p, steps)
 		err := p.s.Opaque()
 		p.s.End()
