@@ -3,6 +3,7 @@ package trace
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wirewait/wirewait/wire"
 )
@@ -16,6 +17,7 @@ type mongoSets struct {
 	ids     map[string]string // of members, by name ("rs0.b") or address
 	names   map[string]string // of members, by their address in the set's configuration
 	sources map[string]string // whom a member follows, by its name: an address
+	version map[string]int64  // of a set's configuration, by its name
 	changed func(member, was, is string)
 }
 
@@ -35,6 +37,7 @@ func (a *attribution) reportSet(r *wire.Report, c *Conn) {
 	}
 	if s.Client != "" {
 		a.mongo.know(from, s.Client, s.ClientHost)
+		a.mongo.saw(server, s.Version)
 		if !isMember(server) && s.ClientHost != "" {
 			a.group(server).host(s.Client, s.ClientHost)
 		}
@@ -80,6 +83,24 @@ func (m *mongoSets) know(name, id, host string) {
 	if host != "" {
 		note(&m.names, host, name)
 	}
+}
+
+// saw notes which version of a set's configuration a member has.
+func (m *mongoSets) saw(member string, version int64) {
+	set, _, ok := strings.Cut(member, ".")
+	if !ok || !isMember(member) || version <= m.version[set] {
+		return
+	}
+	if m.version == nil || len(m.version) >= maxServers {
+		m.version = map[string]int64{}
+	}
+	m.version[set] = version
+}
+
+// stale reports whether a set has another configuration by now.
+func (m *mongoSets) stale(member string, s *ReplicaSet) bool {
+	set, _, _ := strings.Cut(member, ".")
+	return s.Version != 0 && m.version[set] > s.Version
 }
 
 // nameOf is the member of an address, or the address if it's nobody's.
@@ -137,6 +158,7 @@ func (a *attribution) view(server string, g *replicas) setView {
 	v := setView{server: server, self: a.idOf(server)}
 	if r, ok := a.rule(server).(*setRule); ok {
 		v.members, v.assumed = slices.Clone(r.set.Members), r.set.Assumed
+		v.set, v.stale = *r.set, a.mongo.stale(server, r.set)
 		for i := range v.members {
 			if id, err := strconv.Atoi(a.idOf(v.members[i].Name)); err == nil {
 				v.members[i].ID = id
@@ -194,7 +216,7 @@ func (a *attribution) judgeMongo(g *replicas, f *Finished) {
 		if seen && n.others > 0 {
 			r.Began, r.Released = began, to
 		}
-	case n.unknown:
+	case n.unknown, v.stale:
 		r.Basis = BasisUnknown
 	case n.others == 0 && !n.journal:
 		r.Basis = BasisNotWaited

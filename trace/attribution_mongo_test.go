@@ -240,3 +240,31 @@ func TestSyncSources_AChangeIsTold(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 }
+
+// What the set itself says goes before what is assumed, until its configuration
+// changes.
+func TestJudgeMongo_Observed(t *testing.T) {
+	set := *threeMembers
+	set.Observed, set.Version, set.DefaultW = true, 3, "3"
+	k := twoSecondaries(&set)
+	judge := func(w, j string, replyIn int) Replication {
+		f := order(w, j, replyIn)
+		k.a.judge(f)
+		return f.Replication
+	}
+	if r := judge("", "", 90); r.ReleasedBy != "rs0.c" || r.Basis != BasisExact {
+		t.Errorf("the default w: 3: %+v", r)
+	}
+	set.MajorityWritten = true
+	if r := judge("majority", "", 40); r.ReleasedBy != "rs0.b" || r.Basis != BasisExact || r.Released != ms64(40) {
+		t.Errorf("majority without the journal: %+v", r)
+	}
+	for version, basis := range map[int64]string{3: BasisExact, 4: BasisUnknown} {
+		k := twoSecondaries(&set)
+		k.a.report(&wire.Report{Kind: wire.ReportReached, Set: &wire.SetReport{Client: "1", Version: version}}, &Conn{From: "rs0.b", To: "rs0.a"})
+		f := order("3", "", 90)
+		if k.a.judge(f); f.Replication.Basis != basis {
+			t.Errorf("members have version %d: %+v", version, f.Replication)
+		}
+	}
+}

@@ -14,6 +14,19 @@ type ReplicaSet struct {
 	Members []SetMember
 	// Assumed: it's a guess, as good as can be made from what was seen.
 	Assumed bool
+
+	// Observed: the set itself was asked, so that what follows is known too.
+	// Otherwise a set is taken to be as most are: its default is the implicit one.
+	Observed bool
+	// Version is the configuration's. Once members speak of a later one this one
+	// is no longer good.
+	Version int64
+	// DefaultW and DefaultJ are what a write waits for that says nothing, as
+	// wire.WriteConcern has them; DefaultW empty: the implicit one.
+	DefaultW, DefaultJ string
+	// MajorityWritten: majority is satisfied by what is written, and needn't be on
+	// disk (writeConcernMajorityJournalDefault: false).
+	MajorityWritten bool
 }
 
 // SetMember is one of them.
@@ -56,6 +69,8 @@ type setView struct {
 	self    string // and its id; empty: not known
 	members []SetMember
 	assumed bool
+	set     ReplicaSet // of the configuration
+	stale   bool       // which has changed since
 }
 
 // majority is how many members must have a write before majority is reached:
@@ -119,10 +134,15 @@ type need struct {
 // _doneWaitingForReplication). majority asks for durable positions, a number for
 // applied ones, with j for both.
 func (v *setView) needOf(wc *wire.WriteConcern) (n need) {
-	w := wc.W
-	n.assumed = wc.Source != "command" && wc.Source != "transaction"
+	w, j := wc.W, wc.J
+	n.assumed = wc.Source != "command" && wc.Source != "transaction" && !v.set.Observed
 	if w == "" {
-		n.assumed, w = true, v.implicitDefault()
+		n.assumed = !v.set.Observed
+		if w = v.set.DefaultW; w == "" {
+			w = v.implicitDefault()
+		} else if j == "" {
+			j = v.set.DefaultJ
+		}
 	}
 	count, err := strconv.Atoi(w)
 	switch {
@@ -131,11 +151,14 @@ func (v *setView) needOf(wc *wire.WriteConcern) (n need) {
 	case w == "majority":
 		n.others, n.voters, n.level = v.majority()-1, true, wire.Durable
 		n.journal = n.others == 0
+		if v.set.MajorityWritten {
+			n.level, n.journal = wire.Written, n.journal && j == "true"
+		}
 	case count <= 1:
-		n.journal = count == 1 && wc.J == "true"
+		n.journal = count == 1 && j == "true"
 	default:
 		n.others, n.level = count-1, wire.Applied
-		if wc.J == "true" {
+		if j == "true" {
 			n.level = appliedAndDurable
 		}
 	}

@@ -89,6 +89,9 @@ type SetReport struct {
 	// says so of itself.
 	Primary   string
 	IsPrimary bool
+	// Version is that of the set's configuration, as the client has it; 0: it
+	// doesn't say.
+	Version int64
 	// SyncSource is the address that the connection's server follows.
 	SyncSource string
 }

@@ -46,6 +46,7 @@ const (
 	atPrimaryID
 	atState
 	atSyncSource
+	atVersion
 )
 
 // maxSetMembers bounds the members that one message speaks of; a set has at most
@@ -63,7 +64,7 @@ type positions struct {
 	sent  wire.Position
 
 	from, primary, syncSource, host string
-	state                           int64
+	state, configVersion            int64
 }
 
 // standing is one member's entry.
@@ -187,6 +188,8 @@ func (p *positions) value(n node, typ byte, v []byte, text *interned) {
 		p.primary = memberID(i, text)
 	case atState:
 		p.state = i
+	case atVersion:
+		p.configVersion = i
 	}
 }
 
@@ -218,6 +221,8 @@ func (r *request) standing(op string, key []byte, typ byte) (node, action) {
 		return atFromID, collect
 	case op == "replSetHeartbeat" && string(key) == "primaryId":
 		return atPrimaryID, collect
+	case op == "replSetHeartbeat" && string(key) == "configVersion":
+		return atVersion, collect
 	}
 	return nowhere, skip
 }

@@ -42,7 +42,7 @@ func (r *request) report(to *wire.Report) bool {
 		r.call.from = r.from
 		to.Set = &wire.SetReport{
 			Client: r.from, ClientHost: r.host, Primary: r.primary,
-			IsPrimary: r.primary != "" && r.primary == r.from,
+			IsPrimary: r.primary != "" && r.primary == r.from, Version: max(r.configVersion, 0),
 		}
 		return r.from != ""
 	}

@@ -124,7 +124,7 @@ func TestPositions_OplogStream(t *testing.T) {
 
 func heartbeat(t testing.TB, id int) []byte {
 	return msg(id, 0, 0, kind0(doc(t, bson.D{
-		{Key: "replSetHeartbeat", Value: "rs0"}, {Key: "from", Value: "a:27017"}, {Key: "fromId", Value: 0},
+		{Key: "replSetHeartbeat", Value: "rs0"}, {Key: "from", Value: "a:27017"}, {Key: "fromId", Value: 0}, {Key: "configVersion", Value: int64(3)},
 		{Key: "primaryId", Value: int64(0)}, {Key: "$db", Value: "admin"},
 	})))
 }
@@ -144,7 +144,7 @@ func TestPositions_Heartbeat(t *testing.T) {
 	if len(h.told) != 2 {
 		t.Fatalf("told %+v", h.told)
 	}
-	if got, want := *h.told[0].Set, (wire.SetReport{Client: "0", ClientHost: "a:27017", Primary: "0", IsPrimary: true}); got != want {
+	if got, want := *h.told[0].Set, (wire.SetReport{Client: "0", ClientHost: "a:27017", Primary: "0", IsPrimary: true, Version: 3}); got != want {
 		t.Errorf("the request told %+v, want %+v", got, want)
 	}
 	want := wire.SetReport{ToClient: true, Client: "0", Primary: "0", SyncSource: "c:27017"}

@@ -225,7 +225,7 @@ func (r *request) special(key []byte, typ byte) (node, action) {
 		}
 	case "internalClient":
 		r.s.between = r.s.between || isHello(op)
-	case "optimes", "fromId", "primaryId":
+	case "optimes", "fromId", "primaryId", "configVersion":
 		return r.standing(op, key, typ)
 	}
 	return nowhere, skip
