@@ -81,7 +81,7 @@ func TestDocs_NameTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestDocs_DriversStayOnTheProxy: a MongoDB driver that is given one link's
+// TestDocs_DriversStayOnTheProxy: a MongoDB driver that is given the
 // address of one link alone leaves it for the members that a set's hello names.
 func TestDocs_DriversStayOnTheProxy(t *testing.T) {
 	found := 0
