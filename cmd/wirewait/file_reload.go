@@ -26,7 +26,9 @@ func (s *service) reload() {
 		s.sayProblems(err)
 		return
 	}
+	s.observers.stop()
 	s.setStandbys(file.now, f)
+	s.observe(f)
 	s.setRules(f)
 	changes := s.sayChanges(file.now, f)
 	file.now = f

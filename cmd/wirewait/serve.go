@@ -40,6 +40,7 @@ type service struct {
 	admin     *admin.Server               // nil: off
 	summary   *trace.Summary              // nil: admin is off, so nobody asks
 	throwAway *proxy.ThrowAway            // nil: not --tls auto
+	observers observers
 	stopping  atomic.Bool
 }
 
@@ -139,6 +140,9 @@ func (s *service) start(ctx context.Context) (err error) {
 		return portHint(err, hint)
 	}
 	s.proxy.Store(p)
+	if s.options.file != nil {
+		s.observe(s.options.file.begun)
+	}
 	return nil
 }
 
@@ -185,6 +189,7 @@ func portHint(err error, hint string) error {
 // left. The end of atOnce cuts either short.
 func (s *service) stop(atOnce context.Context) {
 	s.stopping.Store(true)
+	s.observers.stop()
 	if p := s.proxy.Load(); p != nil {
 		ctx, cancel := context.WithTimeoutCause(atOnce, s.options.drain, fmt.Errorf("--drain %v is over", s.options.drain))
 		if err := p.Shutdown(ctx); err != nil {

@@ -16,11 +16,12 @@ var own = map[string][]string{
 	"inject":         {"wire"},
 	"proxy/pump":     {"wire", "inject"},
 	"proxy/admin":    {"wire", "inject", "proxy", "proxy/config", "trace"},
+	"proxy/observe":  {"trace"},
 	"proxy/config":   {"wire", "inject", "proxy", "trace"},
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
 	"trace/otlp":     {"wire", "trace"},
-	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "trace", "trace/otlp", "internal/lab", "internal/lab/mongod"},
+	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "proxy/observe", "trace", "trace/otlp", "internal/lab", "internal/lab/mongod"},
 	"internal/lab":   {"wire", "internal/lab/mongod"},
 	"internal/bench": {"wire", "inject", "proxy", "trace", "trace/otlp", "internal/lab", "internal/otlprecv"},
 

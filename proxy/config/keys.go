@@ -23,9 +23,6 @@ var (
 
 const (
 	ofPairs = "give it to the pair of sites in network"
-	// Keys that are read and that nothing uses yet: once something does, they
-	// move to known.
-	forAsking = "no server is asked anything yet"
 )
 
 var fileKeys = keySet{
@@ -43,8 +40,7 @@ var lossKeys = keySet{what: "loss", known: []string{"p", "r", "bad", "good"}}
 
 var clusterKeys = keySet{
 	what:  "a cluster",
-	known: []string{"protocol", "members", "synchronous_standby_names"},
-	later: map[string]string{"observe": forAsking},
+	known: []string{"protocol", "members", "synchronous_standby_names", "observe"},
 }
 
 var memberKeys = keySet{
