@@ -148,7 +148,6 @@ type pgClient struct {
 	at     int  // the round that is being answered
 	step   int  // in its steps
 	failed bool // it has an error
-	block  []string
 	bad    bool // the block failed
 	// sure are the INSERTs that the client was told are there, and gone those
 	// that it was told are not.

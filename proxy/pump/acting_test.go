@@ -163,3 +163,15 @@ func TestActing_WithoutRulesNothingIsHeld(t *testing.T) {
 		t.Errorf("%d bytes of 700", len(got))
 	}
 }
+
+// Nothing delays what is urgent, but a partition holds it like all else.
+func TestActing_UrgentBytes(t *testing.T) {
+	c := newRuledConn(t, 80*time.Millisecond, always(inject.EffectLatency, inject.With{Delay: time.Second}, inject.BothWays))
+	if got := c.reads(wire.ToServer, "!cancel\n", 1); got != "!cancel\n" {
+		t.Errorf("the server got %q", got)
+	}
+	c = newRuledConn(t, 0, always(inject.EffectHold, inject.With{}, inject.BothWays))
+	if got := c.reads(wire.ToServer, "!cancel\n", 1); got != "" || c.Next(wire.ToServer) != 0 {
+		t.Errorf("through the partition came %q", got)
+	}
+}

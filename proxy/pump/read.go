@@ -162,7 +162,10 @@ func (c *Conn) due(p *pump, pc *wire.Piece, rest int, now wire.Stamp) (int, wire
 	if pc.Urgent {
 		c.urgent = true
 	}
-	if c.urgent {
+	switch {
+	case c.urgent && p.holds:
+		return rest, p.line.Clamp(inject.Never)
+	case c.urgent:
 		return rest, p.line.Clamp(now)
 	}
 	begins := pc.Draw && rest == pc.Len
