@@ -149,7 +149,7 @@ func TestCheck_FindsViolations(t *testing.T) {
 		{"trace", "trace.go", `import "` + module + `trace/otlp"`, "against the direction"},
 		{"trace/otlp", "otlp.go", `import "` + module + `proxy"`, "against the direction"},
 		{"proxy", "proxy.go", `import "` + module + `proxy/admin"`, "against the direction"},
-		{"proxy/observe", "observe.go", `import "` + module + `wire"`, "stands in no rule"},
+		{"proxy/elsewhere", "elsewhere.go", `import "` + module + `wire"`, "stands in no rule"},
 		{"cmd/wirewait", "serve.go", `import ("` + module + `proxy"; "` + module + `trace/otlp")`, ""},
 	}
 	for _, tt := range tests {
