@@ -94,7 +94,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	quick := flags.Bool("quick", false, "less of everything: about two minutes")
-	only := flags.String("only", "", "measure only these, separated by commas: "+strings.Join(names(new(bench).measurements(nil)), ", "))
+	only := flags.String("only", "", "measure only these, separated by commas: "+strings.Join(names(new(bench).measurements(context.Background())), ", "))
 	driver := flags.String("driver", defaultDrivers, "wirewait's drivers, separated by commas; empty: its default, for binaries that have no --driver")
 	relays := flags.Bool("relays", false, "measure without wirewait")
 	binary := flags.String("wirewait", "", "measure this binary rather than building cmd/wirewait")
