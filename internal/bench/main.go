@@ -93,7 +93,7 @@ func (b *bench) missing(format string, args ...any) {
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	quick := flags.Bool("quick", false, "less of everything: about two minutes")
+	quick := flags.Bool("quick", false, "less of everything, with wide intervals")
 	only := flags.String("only", "", "measure only these, separated by commas: "+strings.Join(names(new(bench).measurements(context.Background())), ", "))
 	driver := flags.String("driver", defaultDrivers, "wirewait's drivers, separated by commas; empty: its default, for binaries that have no --driver")
 	relays := flags.Bool("relays", false, "measure without wirewait")
