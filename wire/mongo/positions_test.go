@@ -167,6 +167,27 @@ func TestPositions_ApplicationsTellNothing(t *testing.T) {
 	}
 }
 
+// Nor does it for those who ask.
+func TestPositions_ApplicationsCostNothing(t *testing.T) {
+	h := overhear(t)
+	b, reply := insert(t, 5), okReply(t, 6, 5)
+	pieces := make([]wire.Piece, 0, 4)
+	var sent [2]int64
+	pass := func(dir wire.Direction, b []byte) {
+		pieces = h.s.Frame(dir, b, 1, pieces[:0])
+		sent[dir] += int64(len(b))
+		h.s.Open().Departed(dir, sent[dir], 2)
+		h.s.Decode(dir, b, pieces)
+	}
+	h.s.Open().Emit = nil
+	if n := testing.AllocsPerRun(100, func() {
+		pass(wire.ToServer, b)
+		pass(wire.ToClient, reply)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // In any cut the same is told.
 func TestPositions_InAnyCut(t *testing.T) {
 	want := ""
