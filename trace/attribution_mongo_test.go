@@ -268,3 +268,24 @@ func TestJudgeMongo_Observed(t *testing.T) {
 		}
 	}
 }
+
+// A mode asks for values of tags, of which the primary has one.
+func TestJudgeMongo_Modes(t *testing.T) {
+	set := &ReplicaSet{Observed: true, Members: slices.Clone(threeMembers.Members), Modes: map[string]map[string]int{
+		"everywhere": {"dc": 2}, "here": {"dc": 1}, "disks": {"dc": 2, "disk": 1}, "thrice": {"dc": 3},
+	}}
+	for i, tags := range []map[string]string{{"dc": "east"}, {"dc": "east"}, {"dc": "west", "disk": "ssd"}} {
+		set.Members[i].Tags = tags
+	}
+	for mode, want := range map[string][2]string{
+		"everywhere": {"rs0.c", BasisExact}, "here": {"", BasisNotWaited}, "disks": {"rs0.c", BasisExact},
+		"thrice": {"", BasisUnknown}, "nowhere": {"", BasisUnknown},
+	} {
+		k := twoSecondaries(set)
+		f := order(mode, "", 90)
+		k.a.judge(f)
+		if r := &f.Replication; r.ReleasedBy != want[0] || r.Basis != want[1] {
+			t.Errorf("%s: by %q, %s; want %q", mode, r.ReleasedBy, r.Basis, want)
+		}
+	}
+}

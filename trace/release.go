@@ -16,6 +16,10 @@ type Rule interface {
 	Choose(there []string, chosen []int) (_ []int, take int)
 }
 
+// chooser is a Rule for which it matters which members have it, and not only how
+// many.
+type chooser interface{ enough(have []string) bool }
+
 // What Choose says if nobody is waited for, and if the rule leaves to chance who
 // is.
 const (
@@ -98,14 +102,17 @@ func (g *replicas) satisfied(rule Rule, p wire.Position, level wire.Level, s ste
 	if take <= 0 || len(chosen) < take {
 		return nil
 	}
-	have := 0
+	var have []string
 	for _, i := range chosen {
 		counted = append(counted, members[i])
 		if at, ok := members[i].reached[level].reached(p); ok && at <= s.at {
-			have++
+			have = append(have, members[i].name)
 		}
 	}
-	if have < take || !slices.Contains(counted, s.m) {
+	if len(have) < take || !slices.Contains(counted, s.m) {
+		return nil
+	}
+	if c, ok := rule.(chooser); ok && !c.enough(have) {
 		return nil
 	}
 	return counted

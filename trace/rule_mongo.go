@@ -27,6 +27,10 @@ type ReplicaSet struct {
 	// MajorityWritten: majority is satisfied by what is written, and needn't be on
 	// disk (writeConcernMajorityJournalDefault: false).
 	MajorityWritten bool
+	// Modes are the write concerns that have names of their own
+	// (settings.getLastErrorModes): of how many values of each tag a member must
+	// have a write.
+	Modes map[string]map[string]int
 }
 
 // SetMember is one of them.
@@ -127,7 +131,8 @@ type need struct {
 	voters  bool // only those that vote count
 	level   wire.Level
 	journal bool
-	assumed bool // it's the default, as far as is known
+	mode    map[string]int // instead of a number, by tag
+	assumed bool           // it's the default, as far as is known
 }
 
 // needOf reads a write concern (src/mongo/db/repl/replication_coordinator_impl.cpp,
@@ -145,9 +150,19 @@ func (v *setView) needOf(wc *wire.WriteConcern) (n need) {
 		}
 	}
 	count, err := strconv.Atoi(w)
+	mode := v.set.Modes[w]
 	switch {
-	case wc.Source == wire.UnknownConcern || err != nil && w != "majority":
-		n.unknown = true // a tag's mode is in the set's configuration
+	case wc.Source == wire.UnknownConcern || err != nil && w != "majority" && mode == nil:
+		n.unknown = true // a mode is in the set's configuration
+	case mode != nil && w != "majority":
+		n.mode, n.others, n.level = mode, 1, wire.Applied
+		if v.tagged(mode, []string{v.self}) {
+			n.others = 0
+		}
+		n.journal = n.others == 0 && j == "true"
+		if j == "true" {
+			n.level = appliedAndDurable
+		}
 	case w == "majority":
 		n.others, n.voters, n.level = v.majority()-1, true, wire.Durable
 		n.journal = n.others == 0
@@ -163,6 +178,23 @@ func (v *setView) needOf(wc *wire.WriteConcern) (n need) {
 		}
 	}
 	return n
+}
+
+// tagged reports whether members, by their ids, have enough values of each tag
+// (src/mongo/db/repl/repl_set_tag.cpp, ReplSetTagMatch).
+func (v *setView) tagged(mode map[string]int, ids []string) bool {
+	for tag, count := range mode {
+		values := map[string]bool{}
+		for _, m := range v.members {
+			if value, ok := m.Tags[tag]; ok && slices.Contains(ids, strconv.Itoa(m.ID)) {
+				values[value] = true
+			}
+		}
+		if len(values) < count {
+			return false
+		}
+	}
+	return true
 }
 
 // needRule is a need as a Rule, by ids.
@@ -184,6 +216,11 @@ func (r *needRule) Choose(there []string, chosen []int) ([]int, int) {
 		chosen = append(chosen, i)
 	}
 	return chosen, r.n.others
+}
+
+// enough implements chooser: the primary has what it acknowledges.
+func (r *needRule) enough(have []string) bool {
+	return r.n.mode == nil || r.v.tagged(r.n.mode, append(have, r.v.self))
 }
 
 // isMember reports whether a name is a member's ("rs0.a"), and not an address.

@@ -107,6 +107,9 @@ type configReply struct {
 		Members []configMember `bson:"members"`
 		// Missing before 3.4, and then as if false.
 		MajorityJournal *bool `bson:"writeConcernMajorityJournalDefault"`
+		Settings        struct {
+			Modes map[string]map[string]int `bson:"getLastErrorModes"`
+		} `bson:"settings"`
 	} `bson:"config"`
 }
 
@@ -140,6 +143,7 @@ func (s *Set) ask(ctx context.Context, client *mongo.Client) (*trace.ReplicaSet,
 	}
 	set := &trace.ReplicaSet{
 		Observed: true, Version: config.Config.Version,
+		Modes:           config.Config.Settings.Modes,
 		MajorityWritten: config.Config.MajorityJournal != nil && !*config.Config.MajorityJournal,
 	}
 	for _, m := range config.Config.Members {
