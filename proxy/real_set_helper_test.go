@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
@@ -36,8 +37,9 @@ type setRig struct {
 	proxy  *proxy.Proxy
 	tracer *trace.Tracer
 
-	mu   sync.Mutex
-	seen []judgedWrite
+	mu       sync.Mutex
+	seen     []judgedWrite
+	measured map[mongod.OpTime]time.Duration // by the client
 }
 
 var setRTTs = map[string]time.Duration{
@@ -230,6 +232,20 @@ func (r *setRig) settle(t *testing.T) {
 	t.Fatalf("no write was attributed within a minute: %+v", r.seen)
 }
 
+// measure keeps how long a write took its client.
+func (r *setRig) measure(_ context.Context, e *event.CommandSucceededEvent) {
+	var at mongod.OpTime
+	if e.CommandName != "insert" || e.Reply.Lookup("opTime").Unmarshal(&at) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.measured == nil {
+		r.measured = map[mongod.OpTime]time.Duration{}
+	}
+	r.measured[at] = e.Duration
+}
+
 type ordersOf func(*writeconcern.WriteConcern) *mongo.Collection
 
 // orders are n clients' collection, by the application's link to a.
@@ -237,7 +253,7 @@ func (r *setRig) orders(t *testing.T, n int) (list []ordersOf) {
 	t.Helper()
 	for range n {
 		client, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + r.addr("app-a") + "/?directConnection=true&heartbeatFrequencyMS=500").
-			SetServerSelectionTimeout(30 * time.Second))
+			SetServerSelectionTimeout(30 * time.Second).SetMonitor(&event.CommandMonitor{Succeeded: r.measure}))
 		if err != nil {
 			t.Fatal(err)
 		}

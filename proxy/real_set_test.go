@@ -74,7 +74,7 @@ func TestRealSet_ManyClientsAgainstTheTruth(t *testing.T) {
 		writeconcern.Majority(), {W: 3}, {W: 2}, {W: "majority", Journal: &yes}, {W: 2, Journal: &yes}, nil, {W: 3, Journal: &yes},
 	}
 	var all, right, wrong, unknown, tie, close, compared int
-	var begins, ends []time.Duration
+	var begins, ends, beyond []time.Duration
 	for _, o := range []setOptions{{}, {noHostInfo: true}, {pairs: true}} {
 		if o.noHostInfo && runtime.GOOS != "linux" {
 			continue
@@ -96,6 +96,12 @@ func TestRealSet_ManyClientsAgainstTheTruth(t *testing.T) {
 					t.Fatalf("the lab knows nothing of %+v", w)
 				}
 				bases[w.concern+" "+w.by+" "+w.basis]++
+				r.mu.Lock()
+				measured := r.measured[w.at]
+				r.mu.Unlock()
+				if beyond = append(beyond, measured-w.total); w.total > measured {
+					t.Errorf("%s: the span has %v, and its client waited for %v", w.concern, w.total, measured)
+				}
 				switch {
 				case w.by == "" && w.basis == trace.BasisTie:
 					tie++
@@ -126,6 +132,8 @@ func TestRealSet_ManyClientsAgainstTheTruth(t *testing.T) {
 	t.Logf("%d writes: %d right, %d wrong, %d unknown, %d ties; replication within 1 ms or 3%% for %d of %d", all, right, wrong, unknown, tie, close, compared)
 	slices.Sort(begins)
 	slices.Sort(ends)
+	slices.Sort(beyond)
+	t.Logf("clients waited %v longer than their spans, at the median", beyond[len(beyond)/2])
 	for _, q := range []int{1, 50, 95} {
 		t.Logf("%d%%: seen %v after the wait began, released %v before it ended", q, begins[len(begins)*q/100], ends[len(ends)*q/100])
 	}
