@@ -289,3 +289,13 @@ func TestJudgeMongo_Modes(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkJudgeMongo(b *testing.B) {
+	k := twoSecondaries(threeMembers)
+	f := order("majority", "", 41)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Waits = Split(f.Exchange)
+		k.a.judge(f)
+	}
+}
