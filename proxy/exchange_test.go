@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -93,7 +94,7 @@ func exchangesAllocateNothing(t *testing.T, on driverName) {
 			}
 			was := p.Counters()
 			const runs = 500
-			if n := testing.AllocsPerRun(runs, exchange); n >= 1 && !raceDetector {
+			if n := testing.AllocsPerRun(runs, exchange); n >= 1 && !testenv.Race {
 				t.Errorf("%v allocations an exchange", n)
 			}
 			if s.protocol != wire.TCP {

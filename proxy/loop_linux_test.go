@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -310,7 +311,7 @@ func TestLoop_ReadsOnBehindUrgentData(t *testing.T) {
 // An idle connection holds no goroutine and little memory. Both are what opening
 // many through a proxy takes, less what as many without it do: the test's own.
 func TestLoop_IdleConnectionsAreSmall(t *testing.T) {
-	if raceDetector {
+	if testenv.Race {
 		t.Skip("the race detector needs memory of its own")
 	}
 	const conns, most = 400, 4 << 10
@@ -351,7 +352,7 @@ func TestLoop_IdleConnectionsAreSmall(t *testing.T) {
 // As many connections as the process may have descriptors for, up to 10,000, of
 // which a hundred are busy: each takes four here, two of them the proxy's.
 func TestLoop_ManyConnectionsOfWhichFewAreBusy(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() || testenv.Race {
 		t.Skip("opens thousands of connections: run without -short and -race")
 	}
 	var limit unix.Rlimit

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -16,6 +17,7 @@ import (
 // Whoever looks at the primary's sessions while they wait makes each commit
 // certain: its transaction is the one that the client made, and so is the member.
 func TestRealQuorum_ObservedSessions(t *testing.T) {
+	testenv.Timely(t)
 	r := newQuorumRig(t, "")
 	r.createTable(t)
 	r.setNames(t, "ANY 1 (s1, s2)")

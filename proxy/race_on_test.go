@@ -1,6 +1,0 @@
-//go:build race
-
-package proxy
-
-// raceDetector: it makes sync.Pool forget at random.
-const raceDetector = true
