@@ -36,7 +36,7 @@ func TestReplication_AttributesAndChildren(t *testing.T) {
 	records := made(&spans{limits: newLimits()}, f)
 	got := map[string]string{}
 	for _, kv := range records[0].attributes {
-		got[string(kv.Key)] = kv.Value.Emit()
+		got[string(kv.Key)] = kv.Value.String()
 	}
 	for k, want := range map[string]string{
 		"wirewait.released_by": "s1", "wirewait.released_by.basis": "window_unanimous",
@@ -78,7 +78,7 @@ func TestReplication_SaysNothingWhereNobodyAsked(t *testing.T) {
 	for _, kv := range made(&spans{limits: newLimits()}, f)[0].attributes {
 		switch kv.Key {
 		case keyReleasedBy, keyReleasedBasis, keyNotWaitedFor, keyReplicaAcks, keyCommitLSN:
-			t.Errorf("%s is %q", kv.Key, kv.Value.Emit())
+			t.Errorf("%s is %q", kv.Key, kv.Value.String())
 		}
 	}
 }

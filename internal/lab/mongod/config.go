@@ -17,14 +17,13 @@ type config struct {
 }
 
 type configMember struct {
-	host        string // as the other members and drivers dial it
-	votes       int
-	priority    float64
-	hidden      bool
-	delaySecs   int64
-	tags        bson.D
-	memberID    int32
-	displayName string
+	host      string // as the other members and drivers dial it
+	votes     int
+	priority  float64
+	hidden    bool
+	delaySecs int64
+	tags      bson.D
+	memberID  int32
 }
 
 // Version and term of the only configuration.
@@ -36,10 +35,6 @@ const (
 // index is the place of the member with this _id, -1 if there's none.
 func (c *config) index(memberID int64) int {
 	return slices.IndexFunc(c.members, func(m configMember) bool { return int64(m.memberID) == memberID })
-}
-
-func (c *config) indexOfHost(host string) int {
-	return slices.IndexFunc(c.members, func(m configMember) bool { return m.host == host })
 }
 
 func (c *config) voters() (n int) {

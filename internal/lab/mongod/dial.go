@@ -3,7 +3,6 @@ package mongod
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -137,12 +136,6 @@ func (p *peerConn) receive(timeout time.Duration) (reply bson.Raw, more bool, er
 		return nil, false, &commandError{code: int32(code), name: name, message: text}
 	}
 	return m.body, m.flags&flagMoreToCome != 0, nil
-}
-
-// isCode reports whether an error is another member's refusal with this code.
-func isCode(err error, code int32) bool {
-	var c *commandError
-	return errors.As(err, &c) && c.code == code
 }
 
 // gossiped ends a command with what members tell each other in every one.
