@@ -75,8 +75,8 @@ func wantEcho(t *testing.T, c net.Conn, want string) {
 func TestRules_BytesResetPeer(t *testing.T) {
 	onDrivers(t, func(t *testing.T, driver string) {
 		const after = 50 * time.Millisecond
+		began := time.Now() // the time counts from the connection's beginning on
 		r, c, ends := bytesRig(t, driver, inject.EffectResetPeer, inject.With{After: after}, inject.BothWays)
-		began := time.Now()
 		send(t, c, "hello")
 		_, err := c.Read(make([]byte, 1))
 		if !errors.Is(err, syscall.ECONNRESET) || time.Since(began) < after {
@@ -92,8 +92,8 @@ func TestRules_BytesResetPeer(t *testing.T) {
 func TestRules_BytesTimeout(t *testing.T) {
 	onDrivers(t, func(t *testing.T, driver string) {
 		const after = 60 * time.Millisecond
+		began := time.Now() // the time counts from the connection's beginning on
 		_, c, ends := bytesRig(t, driver, inject.EffectTimeout, inject.With{After: after}, inject.OnlyToClient)
-		began := time.Now()
 		stop := make(chan struct{})
 		go func() { // steady traffic puts the end off no longer
 			for {
