@@ -19,7 +19,9 @@ func (s *Server) apply(e *entry) {
 		c.put(after)
 	case "u":
 		if before = c.get(e.o2.Lookup("_id")); before != nil {
-			after = applyDiff(before, e.o)
+			if after = applyDiff(before, e.o); after.Validate() != nil {
+				after = before
+			}
 			c.put(after)
 		}
 	case "d":

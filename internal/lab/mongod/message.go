@@ -158,8 +158,8 @@ func (m *message) readSections(b []byte) error {
 	if m.body == nil {
 		return fmt.Errorf("%w: no body", errProtocol)
 	}
-	if err := m.body.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", errProtocol, err)
+	if !wellFormed(m.body, maxNesting) {
+		return fmt.Errorf("%w: the body is no document", errProtocol)
 	}
 	if sequences != nil {
 		elements := m.body[4 : len(m.body)-1]
@@ -189,8 +189,8 @@ func arrayElement(b []byte) ([]byte, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: sequence %s is cut", errProtocol, name)
 		}
-		if err := doc.Validate(); err != nil {
-			return nil, fmt.Errorf("%w: sequence %s: %w", errProtocol, name, err)
+		if !wellFormed(bson.Raw(doc), maxNesting) {
+			return nil, fmt.Errorf("%w: sequence %s holds no document", errProtocol, name)
 		}
 		out = bsoncore.AppendDocumentElement(out, strconv.Itoa(i), doc)
 		docs = rest
@@ -210,7 +210,7 @@ func (m *message) readQuery(b []byte) error {
 		return fmt.Errorf("%w: OP_QUERY on %q", errProtocol, name)
 	}
 	doc, _, ok := bsoncore.ReadDocument(rest[8:])
-	if !ok || doc.Validate() != nil {
+	if !ok || !wellFormed(bson.Raw(doc), maxNesting) {
 		return fmt.Errorf("%w: OP_QUERY without a document", errProtocol)
 	}
 	if inner, ok := doc.Lookup("$query").DocumentOK(); ok {

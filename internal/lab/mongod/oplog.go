@@ -68,6 +68,9 @@ var errEntry = errors.New("not an oplog entry")
 
 // parseEntry reads what another member, or the journal, says.
 func parseEntry(raw bson.Raw) (*entry, error) {
+	if !wellFormed(raw, maxNesting) {
+		return nil, errEntry
+	}
 	e := &entry{raw: slices.Clone(raw)}
 	var t, i uint32
 	var ok bool
@@ -91,6 +94,29 @@ func parseEntry(raw bson.Raw) (*entry, error) {
 	}
 	e.image, _ = e.raw.Lookup("needsRetryImage").StringValueOK()
 	return e, nil
+}
+
+// maxNesting is how deep documents may lie in each other: BSONDepth's default
+// (src/mongo/bson/bson_depth.h) and what an entry puts around them.
+const maxNesting = 220
+
+// wellFormed reports whether a document is one, with all that are in it:
+// Validate looks at the outermost alone.
+func wellFormed(d bson.Raw, depth int) bool {
+	elements, err := d.Elements()
+	if err != nil || depth == 0 || d.Validate() != nil {
+		return false
+	}
+	for _, e := range elements {
+		inner, ok := e.Value().DocumentOK()
+		if list, isList := e.Value().ArrayOK(); isList {
+			inner, ok = bson.Raw(list), true
+		}
+		if ok && !wellFormed(inner, depth-1) {
+			return false
+		}
+	}
+	return true
 }
 
 // int32s reads a number or an array of them.
