@@ -61,7 +61,9 @@ func (m *members) reloaded() {
 	if len(*m.addresses.Load()) == 0 {
 		return
 	}
+	started := true
 	m.start.Do(func() {
+		started = false
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
 			<-m.proxy.stopping
@@ -69,7 +71,9 @@ func (m *members) reloaded() {
 		}()
 		m.proxy.running.Go(func() { m.learn(ctx) })
 	})
-	m.askAgain()
+	if started {
+		m.askAgain()
+	}
 }
 
 func (m *members) askAgain() {

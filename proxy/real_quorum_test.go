@@ -284,7 +284,7 @@ func binDir(t *testing.T, version string) string {
 	}
 	dir := lab.NPMPostgres(version)
 	if dir == "" {
-		t.Skipf("no PostgreSQL %s: run internal/interop/clients/install.sh postgres-%s", version, version)
+		testenv.Missing(t, "no PostgreSQL "+version+": run internal/interop/clients/install.sh postgres-"+version)
 	}
 	return dir
 }

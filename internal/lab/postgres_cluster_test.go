@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 func startCluster(t *testing.T, o lab.PostgresClusterOptions) *lab.PostgresCluster {
@@ -203,7 +204,7 @@ func TestPostgresCluster_OtherVersions(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			dir := lab.NPMPostgres(version)
 			if dir == "" {
-				t.Skipf("no PostgreSQL %s: run internal/interop/clients/install.sh postgres-%s", version, version)
+				testenv.Missing(t, "no PostgreSQL "+version+": run internal/interop/clients/install.sh postgres-"+version)
 			}
 			c := startCluster(t, lab.PostgresClusterOptions{BinDir: dir, Standbys: []string{"s1", "s2"}, SyncNames: "FIRST 1 (s2, s1)"})
 			if !strings.HasPrefix(c.Version(), version+".") {

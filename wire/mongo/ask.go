@@ -37,10 +37,8 @@ func HelloSize(head []byte) (int, error) {
 // reply to HelloRequest; empty if it's in none.
 func HelloName(reply []byte) (string, error) {
 	s := &session{open: wire.NewOpen(wire.MongoDB)}
-	doc := documentOf(opMsg, nil)
-	if a, body := s.unpacked(reply); len(body) > 0 {
-		doc = documentOf(a.op, body)
-	}
+	a, body := s.unpacked(reply)
+	doc := documentOf(a.op, body)
 	if doc == nil {
 		return "", errors.New("its answer to hello can't be read")
 	}

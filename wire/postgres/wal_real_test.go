@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -35,7 +36,7 @@ func TestWAL_FindsWhatTheServersToolsFind(t *testing.T) {
 			dir := ""
 			if version != "" {
 				if dir = lab.NPMPostgres(version); dir == "" {
-					t.Skipf("no PostgreSQL %s: run internal/interop/clients/install.sh postgres-%s", version, version)
+					testenv.Missing(t, "no PostgreSQL "+version+": run internal/interop/clients/install.sh postgres-"+version)
 				}
 			}
 			c := startPrimary(t, dir)
@@ -102,7 +103,7 @@ func askServer(t *testing.T, c *lab.PostgresCluster, sql string) (rows [][]strin
 func makeLog(t *testing.T, c *lab.PostgresCluster) uint64 {
 	t.Helper()
 	if _, err := exec.LookPath("pgbench"); err != nil {
-		t.Skip("no pgbench: apt-get install postgresql-contrib (or postgresql)")
+		testenv.Missing(t, "no pgbench: apt-get install postgresql-contrib (or postgresql)")
 	}
 	host, port, _ := net.SplitHostPort(c.Primary.Addr())
 	for _, args := range [][]string{{"-i", "-q", "-s", "1"}, {"-n", "-c", "8", "-j", "2", "-t", "60"}} {
@@ -285,12 +286,12 @@ func dumpLog(t *testing.T, c *lab.PostgresCluster, end uint64) (want []walTransa
 	}
 	tool := filepath.Join(filepath.Dir(server), "pg_waldump")
 	if _, err := os.Stat(tool); err != nil {
-		t.Skip(err)
+		testenv.Missing(t, err.Error())
 	}
 	out, err := exec.CommandContext(t.Context(), tool, "-p", filepath.Join(c.Primary.DataDir(), "pg_wal"),
 		"-s", "0/1000028", "-e", wire.LSN(end).LSN(), "-r", "Transaction").Output()
 	if err != nil {
-		t.Skipf("pg_waldump: %v (it must be allowed to read the server's files)", err)
+		testenv.Missing(t, "pg_waldump must be allowed to read the server's files: "+err.Error())
 	}
 	for _, m := range dumped.FindAllStringSubmatch(string(out), -1) {
 		want = appendServers(t, want, m[2], "0/0", m[1], m[3], m[4])
