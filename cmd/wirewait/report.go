@@ -107,8 +107,10 @@ func (r *report) watch(ctx context.Context, every time.Duration) error {
 	defer tick.Stop()
 	var before uint64
 	for first := true; ; first = false {
+		last := r.now
 		err := r.fetch(ctx)
 		if ctx.Err() != nil {
+			r.now = last // what was printed, not what was cut short
 			return r.verdict()
 		}
 		if err != nil {
