@@ -31,10 +31,10 @@ demo-postgres: ## the same with a real PostgreSQL primary and two standbys
 	go run ./cmd/wirewait demo postgres
 
 test: ## run the tests of the main module
-	go test -timeout 30m ./...
+	.ci/gotest -timeout 30m -- ./...
 
 race: ## run them with the race detector
-	go test -race -timeout 40m ./...
+	.ci/gotest -race -timeout 40m -- ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (10s)
 	.ci/fuzz $(FUZZTIME)
@@ -57,6 +57,6 @@ lint: ## gofmt, go vet, staticcheck, go mod tidy
 	go run $(STATICCHECK) ./...
 
 interop: ## run FerretDB and real drivers through it (a module of its own)
-	cd internal/interop && go mod tidy -diff && go test -p 1 -timeout 40m $(INTEROP)
+	cd internal/interop && go mod tidy -diff && ../../.ci/gotest -p 1 -timeout 40m -- $(INTEROP)
 
 check: lint race ## what must pass before a commit
