@@ -134,14 +134,8 @@ func Start(ctx context.Context, c Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Reload(c.Links); err != nil {
+	if err := p.Reconfigure(c.Links, c.Rules); err != nil {
 		p.alarm.close()
-		return nil, err
-	}
-	if err := p.SetRules(c.Rules); err != nil {
-		done, cancel := context.WithCancel(ctx)
-		cancel()
-		_ = p.Shutdown(done)
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"syscall"
+
+	"github.com/wirewait/wirewait/inject"
 )
 
 // Reload has the proxy serve the links that are given, in the place of those
@@ -18,14 +20,25 @@ import (
 //	another delay       for connections that exist as well
 //	all else            for connections that begin from now on
 //
-// Certificates are read from their files again. If any link can't be had, none
+// Certificates are read from their files again. The rules stay, and are in force
+// on a new link before it accepts anybody. If any link can't be had, none
 // changes, and the error names all that can't.
-func (p *Proxy) Reload(links []LinkConfig) error {
+func (p *Proxy) Reload(links []LinkConfig) error { return p.reconfigure(links, nil) }
+
+// Reconfigure is Reload and SetRules in one: both, or neither.
+func (p *Proxy) Reconfigure(links []LinkConfig, rules []inject.Rule) error {
+	return p.reconfigure(links, &rules)
+}
+
+func (p *Proxy) reconfigure(links []LinkConfig, rules *[]inject.Rule) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
 	r := &reload{proxy: p, now: p.Links(), names: map[string]bool{}}
 	for _, c := range links {
 		r.plan(c)
+	}
+	if rules != nil {
+		r.checkRules(*rules)
 	}
 	for _, n := range r.plans {
 		r.open(n)
@@ -34,14 +47,24 @@ func (p *Proxy) Reload(links []LinkConfig) error {
 		r.undo()
 		return err
 	}
+	p.book.mu.Lock()
+	defer p.book.mu.Unlock()
+	if rules != nil {
+		p.book.turn(slices.Clone(*rules), p.clock.now())
+	}
 	if err := r.commit(); err != nil {
 		return err
 	}
 	p.members.reloaded()
-	p.book.mu.Lock()
-	defer p.book.mu.Unlock()
 	p.applyRules()
 	return nil
+}
+
+func (r *reload) checkRules(rules []inject.Rule) {
+	if err := inject.CheckRules(rules); err != nil {
+		r.errs = append(r.errs, err)
+	}
+	r.errs = append(r.errs, checkPlaces(rules, func(link string) bool { return r.names[link] })...)
 }
 
 // reload is one that is under way.
@@ -231,6 +254,7 @@ func (r *reload) link(n *plan) *Link {
 		}
 	}
 	l.route.Store(n.route)
+	l.rules.Store(r.proxy.book.compile(l, r.proxy.config.Seed))
 	n.listener.link.Store(l)
 	if n.opened {
 		r.proxy.running.Add(1)

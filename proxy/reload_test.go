@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -322,5 +323,73 @@ func TestReload_KeepsPipes(t *testing.T) {
 				t.Errorf("%s has another pipe", name)
 			}
 		}
+	}
+}
+
+// TestReconfigure_RulesBeforeTheFirstClient: whoever is first on a new link finds
+// its rules in force, those set with it and those that were there.
+func TestReconfigure_RulesBeforeTheFirstClient(t *testing.T) {
+	up := names(t, "a")
+	hold := []inject.Rule{{Name: "cut off", Effect: inject.EffectHold, When: inject.When{To: []string{"there"}}}}
+	for name, change := range map[string]func(*Proxy, []LinkConfig) error{
+		"set with the link": func(p *Proxy, links []LinkConfig) error { return p.Reconfigure(links, hold) },
+		"set before": func(p *Proxy, links []LinkConfig) error {
+			return errors.Join(p.SetRules(hold), p.Reload(links))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := start(t, LinkConfig{Name: "one", Protocol: wire.TCP, Upstream: up})
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := free.Addr().String()
+			free.Close()
+			first := make(chan net.Conn)
+			go func() {
+				for {
+					if c, err := net.Dial("tcp", address); err == nil {
+						first <- c
+						return
+					}
+				}
+			}()
+			if err := change(p, []LinkConfig{{Name: "new", Listen: address, Protocol: wire.TCP, Upstream: up, To: "there"}}); err != nil {
+				t.Fatal(err)
+			}
+			c := <-first
+			defer c.Close()
+			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			if n, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%d bytes, %v came through", n, err)
+			}
+		})
+	}
+}
+
+// TestReconfigure_AllOrNothing: a rule that is wrong keeps the links as they are,
+// and a link that can't be had the rules.
+func TestReconfigure_AllOrNothing(t *testing.T) {
+	up, other := names(t, "a"), names(t, "b")
+	p, l := start(t, LinkConfig{Name: "one", Protocol: wire.TCP, Upstream: up})
+	moved := LinkConfig{Name: "one", Listen: "127.0.0.1:0", Protocol: wire.TCP, Upstream: other}
+	err := p.Reconfigure([]LinkConfig{moved, {Name: "taken", Listen: other, Upstream: other}},
+		[]inject.Rule{{Name: "r", Effect: inject.EffectHold, When: inject.When{Link: []string{"two"}}}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`rule r: there is no link "two"`, "link taken: "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nlacks %q", err, want)
+		}
+	}
+	if len(p.Rules()) != 0 || l.Upstream() != up {
+		t.Errorf("it changed: %d rules, the link leads to %s", len(p.Rules()), l.Upstream())
+	}
+	if err := p.Reconfigure([]LinkConfig{moved}, []inject.Rule{{Name: "r", Effect: inject.EffectHold, When: inject.When{Link: []string{"one"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Rules()) != 1 || l.Upstream() != other {
+		t.Errorf("%d rules, the link leads to %s", len(p.Rules()), l.Upstream())
 	}
 }

@@ -76,7 +76,7 @@ func (p *Proxy) UpdateRules(change func([]inject.Rule) ([]inject.Rule, error)) e
 	if err := inject.CheckRules(rules); err != nil {
 		return err
 	}
-	if err := p.checkPlaces(rules); err != nil {
+	if err := errors.Join(checkPlaces(rules, func(link string) bool { return p.Link(link) != nil })...); err != nil {
 		return err
 	}
 	p.book.turn(slices.Clone(rules), p.clock.now())
@@ -85,16 +85,15 @@ func (p *Proxy) UpdateRules(change func([]inject.Rule) ([]inject.Rule, error)) e
 }
 
 // checkPlaces reports rules for links that there aren't.
-func (p *Proxy) checkPlaces(rules []inject.Rule) error {
-	var errs []error
+func checkPlaces(rules []inject.Rule, there func(link string) bool) (errs []error) {
 	for i := range rules {
 		for _, name := range rules[i].When.Link {
-			if p.Link(name) == nil {
+			if !there(name) {
 				errs = append(errs, fmt.Errorf("rule %s: there is no link %q", rules[i].Name, name))
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // turn takes a new set, and forgets what was counted of rules that are no more,

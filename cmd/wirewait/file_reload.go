@@ -19,7 +19,7 @@ func (s *service) reload() {
 	file := s.options.file
 	f, err := config.Load(file.path, os.LookupEnv)
 	if err == nil {
-		err = s.proxy.Load().Reload(f.ProxyLinks())
+		err = s.proxy.Load().Reconfigure(f.ProxyLinks(), f.Rules)
 	}
 	if err != nil {
 		s.log.Error("reload refused, nothing has changed", "file", file.path)
@@ -29,7 +29,6 @@ func (s *service) reload() {
 	s.observers.stop()
 	s.setStandbys(file.now, f)
 	s.observe(f)
-	s.setRules(f)
 	changes := s.sayChanges(file.now, f)
 	file.now = f
 	pending := needRestart(file.begun, f)
@@ -72,14 +71,6 @@ func (s *service) setStandbys(then, now *config.File) {
 	}
 	for server, set := range now.Sets {
 		s.tracer.SetRule(server, set.From(server))
-	}
-}
-
-// setRules puts the file's rules in force. Those that haven't changed keep what
-// was counted of them.
-func (s *service) setRules(f *config.File) {
-	if err := s.proxy.Load().SetRules(f.Rules); err != nil {
-		s.log.Error("reload: the rules stay as they are", "error", err)
 	}
 }
 
