@@ -16,6 +16,8 @@ type By struct {
 	// Exact leaves out writes of which it isn't known exactly what they waited
 	// for, ExactReplication besides those of which it isn't for whom.
 	Exact, ExactReplication bool
+	// Buckets are rows' too.
+	Buckets bool
 }
 
 // wants reports whether a row is counted.
@@ -38,8 +40,13 @@ func (s *Summary) Group(by By) []Row {
 	groups := s.group(by)
 	rows := make([]Row, 0, len(groups))
 	for k, r := range groups {
+		var buckets []Bucket
+		if by.Buckets {
+			buckets = r.total.buckets()
+		}
 		rows = append(rows, Row{
-			Link: k.link, Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Basis: k.basis, ReplicationBasis: k.replication, Write: k.write,
+			Buckets: buckets,
+			Link:    k.link, Protocol: string(k.protocol), Operation: k.operation, Concern: k.concern, Basis: k.basis, ReplicationBasis: k.replication, Write: k.write,
 			Count: r.count, Errors: r.errors, Missing: r.count - r.total.count,
 			Total:   r.total.quantiles(),
 			Receive: r.parts[0].quantiles(), Request: r.parts[1].quantiles(), Server: r.parts[2].quantiles(),

@@ -98,6 +98,21 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.most
 }
 
+// buckets lists those that aren't empty.
+func (h *histogram) buckets() (list []Bucket) {
+	for o, counts := range h.octaves {
+		if counts == nil {
+			continue
+		}
+		for b, n := range counts {
+			if n > 0 {
+				list = append(list, Bucket{middle(o, b), n})
+			}
+		}
+	}
+	return list
+}
+
 func (h *histogram) quantiles() Quantiles {
 	if h.count == 0 {
 		return Quantiles{}

@@ -63,6 +63,16 @@ type Row struct {
 	// ReleasedBasis how that is known; see Replication. Nil where no links between
 	// members were seen.
 	ReleasedBy, ReleasedBasis map[string]uint64
+	// Buckets are what Total is worked out from, from the shortest; nil: not asked
+	// for. They only ever grow, so that whoever subtracts earlier ones has those of
+	// the time between.
+	Buckets []Bucket
+}
+
+// Bucket is how often a duration was seen, which Time is to 1 %.
+type Bucket struct {
+	Time  time.Duration
+	Count uint64
 }
 
 // Quantiles describe many durations: the mean exactly, the others to 1 %.
