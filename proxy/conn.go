@@ -168,6 +168,10 @@ func (c *conn) report(r *wire.Report) {
 	if r.Out == 0 { // an end that nobody stamped
 		r.Out = r.Told
 	}
+	if r.Magic != 0 {
+		c.link.say(noticeLog, "the log of this server's version can't be read: acknowledgements are followed, and no commit is matched with them",
+			"page_magic", fmt.Sprintf("%04X", r.Magic), "known", "PostgreSQL "+walVersions)
+	}
 	c.link.proxy.config.Tracer.OfferReport(r, c.info)
 }
 

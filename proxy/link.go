@@ -42,6 +42,7 @@ const (
 	noticeSource
 	noticeLoop
 	noticeBypass
+	noticeLog
 	numNotices
 )
 

@@ -33,6 +33,9 @@ var (
 	helloName    = mongo.HelloName
 )
 
+// walVersions are those of PostgreSQL whose log is read.
+const walVersions = postgres.WALVersions
+
 // headSize is as many bytes as detection may need: MongoDB's header.
 const headSize = 16
 

@@ -51,10 +51,12 @@ type Report struct {
 	Connection uint64
 
 	// Sent is where the log that was sent ends. Commits are the records that end
-	// in it. Blind: records can't be read in it, so none are told.
+	// in it. Blind: records can't be read in it, so none are told. Magic is the
+	// version that PostgreSQL's pages had then, said once on each connection.
 	Sent    Position
 	Commits []Commit
 	Blind   bool
+	Magic   uint16
 	// CaughtUp: with what was sent, all of the server's log is on its way. Only from
 	// then on does PostgreSQL count a standby. On ReportJoined: nobody will say so,
 	// and it counts as it is.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// NPMPostgres is the BinDir of a newer major version ("17", "18") where
+// NPMPostgres is the BinDir of a newer major version ("16", "17", "18") where
 // internal/interop/clients/install.sh has installed one for tests; empty if it
 // hasn't.
 func NPMPostgres(version string) string {

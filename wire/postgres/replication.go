@@ -150,7 +150,7 @@ func (s *session) readLog(d *decoder, r *wire.Report, log []byte, last bool) {
 	}
 	r.Sent, r.CaughtUp = wire.LSN(lsn), lsn >= binary.BigEndian.Uint64(d.body[9:])
 	if r.Blind = s.wal.blind; r.Blind && !s.blind {
-		s.blind = true
+		s.blind, r.Magic = true, s.wal.magic
 		s.trouble("wal_version")
 	}
 	if len(s.commits) > 0 {

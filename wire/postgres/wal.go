@@ -28,11 +28,15 @@ const (
 )
 
 // walMagic are the pages that are known to be laid out as above, and their
-// records as in wal_record.go: those of PostgreSQL 15, 17 and 18. It's the only
-// version number in the log, and it changes with every change of the layout. The
-// value is the size of an item in a record's list of dropped statistics
-// (xl_xact_stats_item), which alone differs.
-var walMagic = map[uint16]int{0xD110: 12, 0xD116: 12, 0xD118: 16}
+// records as in wal_record.go: those of PostgreSQL 15, 16, 17 and 18, each of
+// which was read beside the server's own tools (wal_real_test.go). It's the only
+// version number in the log, and it changes with every change of the layout
+// (XLOG_PAGE_MAGIC). The value is the size of an item in a record's list of
+// dropped statistics (xl_xact_stats_item), which alone differs.
+var walMagic = map[uint16]int{0xD110: 12, 0xD113: 12, 0xD116: 12, 0xD118: 16}
+
+// WALVersions are the versions of PostgreSQL whose log is read, for people.
+const WALVersions = "15, 16, 17 and 18"
 
 // walReader finds the transactions' records in a stream of log. The zero value
 // is ready. It joins at the first page, skips what it has no use for, and holds
@@ -54,8 +58,9 @@ type walReader struct {
 	record []byte
 	idle   bool // nothing more on this page
 
-	blind bool // a page of an unknown version came
-	lost  int  // how often the thread was lost
+	blind bool   // a page of an unknown version came
+	magic uint16 // its magic
+	lost  int    // how often the thread was lost
 	found func(walTransaction)
 }
 
@@ -162,7 +167,7 @@ func (w *walReader) strangePage(lsn uint64) {
 	switch {
 	case magic == 0:
 	case binary.LittleEndian.Uint64(w.head[8:]) == lsn:
-		w.blind = true
+		w.blind, w.magic = true, magic
 	default:
 		w.lost++
 	}

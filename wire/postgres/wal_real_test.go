@@ -31,7 +31,7 @@ import (
 // segments. The log is streamed as to a standby, through a session, in cuts of
 // any size.
 func TestWAL_FindsWhatTheServersToolsFind(t *testing.T) {
-	for _, version := range []string{"", "17", "18"} {
+	for _, version := range []string{"", "16", "17", "18"} {
 		t.Run("PostgreSQL "+version, func(t *testing.T) {
 			dir := ""
 			if version != "" {

@@ -134,7 +134,7 @@ func TestWAL_OfAnUnknownVersionIsBlindAndSaidOnce(t *testing.T) {
 		}
 		x.status(1, 2, 3)
 		last := x.told[len(x.told)-1]
-		if troubles != 1 || !x.told[1].Blind || last.Kind != wire.ReportReached {
+		if troubles != 1 || !x.told[1].Blind || x.told[1].Magic != magic || x.told[2].Magic != 0 || last.Kind != wire.ReportReached {
 			t.Errorf("%s: said %d times, told %+v", name, troubles, x.told)
 		}
 	}
