@@ -63,6 +63,9 @@ type Finished struct {
 	// Replication is what it waited for in other members, if links to them were
 	// seen.
 	Replication Replication
+	// Meanwhile is what its server did during its server part, if that's watched
+	// (Tracer.Activities).
+	Meanwhile Meanwhile
 }
 
 // Consumer gets every finished exchange. Consume is called by one worker, one

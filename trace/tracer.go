@@ -25,6 +25,7 @@ type Tracer struct {
 
 	attribution attribution
 	markers     markers
+	activities  Activities
 	held        wire.Queue[job] // writes that wait for reports; the worker's
 	finished    Finished        // the worker's
 
@@ -210,7 +211,7 @@ func (t *Tracer) handle(batch []job) {
 		switch {
 		case j.r != nil:
 			t.attribution.report(j.r, j.c)
-		case t.attribution.waitsFor(j.x, j.c):
+		case t.attribution.waitsFor(j.x, j.c) || t.awaitsSample(j):
 			t.held.Push(*j)
 		default:
 			t.consume(j)
@@ -223,13 +224,25 @@ func (t *Tracer) handle(batch []job) {
 // are held than may be queued.
 func (t *Tracer) handleHeld(all bool) {
 	for t.held.Len() > 0 {
-		if !all && t.held.Len() <= t.limit && t.held.Front().age() < settleTime {
+		if !all && t.held.Len() <= t.limit && !t.settled(t.held.Front()) {
 			return
 		}
 		j := t.held.Pop()
 		t.consume(&j)
 	}
 }
+
+// settled reports whether all that is said of a write's time is in.
+func (t *Tracer) settled(j *job) bool { return j.age() >= settleTime && !t.awaitsSample(j) }
+
+// awaitsSample reports whether a write's server will be looked at soon.
+func (t *Tracer) awaitsSample(j *job) bool {
+	return j.x.Write && t.activities.watched.Load() > 0 && t.activities.awaits(serverOf(j.c), j.c.Time(End(j.x)), j.age())
+}
+
+// Activities are what servers did lately: whoever looks at servers adds to them,
+// and Finished.Meanwhile tells each write's.
+func (t *Tracer) Activities() *Activities { return &t.activities }
 
 // age is how long ago an exchange ended.
 func (j *job) age() time.Duration { return time.Since(j.c.Time(End(j.x))) }
@@ -241,9 +254,23 @@ func (t *Tracer) consume(j *job) {
 	f.Exchange, f.Conn, f.Waits = j.x, j.c, Split(j.x)
 	f.Marker = t.markers.at(Start(j.x))
 	t.attribution.judge(f)
+	t.observed(f)
 	for _, c := range t.consumers {
 		c.Consume(f)
 	}
 	t.spare.Put(j.x)
 	f.Exchange, f.Conn = nil, nil
+}
+
+// observed finds what the server did during a write's server part.
+func (t *Tracer) observed(f *Finished) {
+	f.Meanwhile.Samples = 0
+	if !f.Write || t.activities.watched.Load() == 0 {
+		return
+	}
+	out, in := f.Sides[wire.ToServer].LastOut, f.Sides[wire.ToClient].LastIn
+	if out == 0 || in < out {
+		return
+	}
+	t.activities.during(serverOf(f.Conn), f.Conn.Time(out), f.Conn.Time(in), &f.Meanwhile)
 }
