@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"container/heap"
 	"fmt"
 	"os"
 	"sync"
@@ -39,29 +38,23 @@ type fdAlarm struct {
 	done  chan struct{}
 
 	mu      sync.Mutex
-	waiters dueHeap
+	waiters dueQueue[chan struct{}]
 	set     wire.Stamp // what the timerfd is set to; 0: nothing
 	closed  bool
 }
 
-type waiter struct {
-	due   wire.Stamp
-	index int // in the heap; -1: not there
-	fired chan struct{}
-}
+// waiters are told that their time has come by the channel.
+var waiters = sync.Pool{New: func() any { return &due[chan struct{}]{of: make(chan struct{}, 1)} }}
 
-var waiters = sync.Pool{New: func() any { return &waiter{fired: make(chan struct{}, 1)} }}
-
-func (a *fdAlarm) wait(due wire.Stamp, wake, stop <-chan struct{}) {
-	w := waiters.Get().(*waiter)
-	w.due = due
+func (a *fdAlarm) wait(at wire.Stamp, wake, stop <-chan struct{}) {
+	w := waiters.Get().(*due[chan struct{}])
 	a.mu.Lock()
-	heap.Push(&a.waiters, w)
+	a.waiters.set(w, max(at, 1))
 	a.arm()
 	a.mu.Unlock()
 
 	select {
-	case <-w.fired:
+	case <-w.of:
 	case <-wake:
 		a.forget(w)
 	case <-stop:
@@ -70,27 +63,24 @@ func (a *fdAlarm) wait(due wire.Stamp, wake, stop <-chan struct{}) {
 	waiters.Put(w)
 }
 
-func (a *fdAlarm) forget(w *waiter) {
+func (a *fdAlarm) forget(w *due[chan struct{}]) {
 	a.mu.Lock()
-	if w.index >= 0 {
-		heap.Remove(&a.waiters, w.index)
+	if w.at != 0 {
+		a.waiters.set(w, 0)
 	} else {
-		<-w.fired
+		<-w.of
 	}
 	a.mu.Unlock()
 }
 
 // arm sets the timerfd to the earliest waiter. Called with mu held.
 func (a *fdAlarm) arm() {
-	if len(a.waiters) == 0 || a.closed {
+	next := a.waiters.next()
+	if next == 0 || a.closed || a.set != 0 && a.set <= next {
 		return
 	}
-	due := a.waiters[0].due
-	if a.set != 0 && a.set <= due {
-		return
-	}
-	a.set = due
-	in := max(time.Duration(due-a.clock.now()), 1)
+	a.set = next
+	in := max(time.Duration(next-a.clock.now()), 1)
 	// The error could only be EINVAL or EBADF; both would be our own mistake.
 	_ = unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(in))}, nil)
 }
@@ -105,8 +95,9 @@ func (a *fdAlarm) run() {
 	for a.raw.Read(read) == nil {
 		a.mu.Lock()
 		a.set = 0
-		for now := a.clock.now(); len(a.waiters) > 0 && a.waiters[0].due <= now; {
-			heap.Pop(&a.waiters).(*waiter).fired <- struct{}{}
+		now := a.clock.now()
+		for w := a.waiters.pop(now); w != nil; w = a.waiters.pop(now) {
+			w.of <- struct{}{}
 		}
 		a.arm()
 		a.mu.Unlock()
@@ -120,28 +111,4 @@ func (a *fdAlarm) close() {
 	a.mu.Unlock()
 	a.file.Close()
 	<-a.done
-}
-
-type dueHeap []*waiter
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *dueHeap) Push(x any) {
-	w := x.(*waiter)
-	w.index = len(*h)
-	*h = append(*h, w)
-}
-
-func (h *dueHeap) Pop() any {
-	old := *h
-	w := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	w.index = -1
-	return w
 }

@@ -19,9 +19,8 @@ type epollDriver struct {
 	lanes [2]lane // by direction
 	phase phase
 
-	ready bool       // in the loop's list of those who have a turn
-	wake  wire.Stamp // when it is to have one; 0: not in the loop's heap
-	index int        // in that heap
+	ready bool              // in the loop's list of those who have a turn
+	wake  due[*epollDriver] // when it is to have one, if nothing happens
 }
 
 type phase uint8
@@ -51,6 +50,7 @@ func (c *conn) onLoop(e *established) (driver, func()) {
 		return nil, nil
 	}
 	d := &epollDriver{conn: c, loop: l}
+	d.wake.of = d
 	up, down := &d.lanes[wire.ToServer], &d.lanes[wire.ToClient]
 	up.fd, up.prefix, up.unix = fds[0], e.prefix, isUnix(e.client)
 	down.fd, down.unix = fds[1], isUnix(e.server)

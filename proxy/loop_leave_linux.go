@@ -71,7 +71,7 @@ func (d *epollDriver) halted() {
 // drain reads away what the peers still send, for a short while: see
 // socket.finish.
 func (d *epollDriver) drain() {
-	late := d.wake == 0 // the time that was scheduled has come
+	late := d.wake.at == 0 // the time that was scheduled has come
 	for i := range d.lanes {
 		ln := &d.lanes[i]
 		if ln.fd >= 0 && (late || d.drained(ln)) {

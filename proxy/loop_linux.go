@@ -31,7 +31,7 @@ type loop struct {
 	load  atomic.Int64 // connections
 
 	table []*epollDriver // by descriptor; nil: not ours
-	dues  dues
+	dues  dueQueue[*epollDriver]
 	ready []*epollDriver
 	spare []*epollDriver // the memory of ready
 
@@ -117,7 +117,7 @@ func (l *loop) turn() bool {
 			if d == nil {
 				break
 			}
-			l.makeReady(d)
+			l.makeReady(d.of)
 		}
 	}
 	list := l.ready
@@ -186,8 +186,8 @@ func (l *loop) put(fd int, d *epollDriver) {
 // schedule has the connection made ready at due, if nothing else does before; 0:
 // only then.
 func (l *loop) schedule(d *epollDriver, due wire.Stamp) {
-	if d.wake != due {
-		l.dues.set(d, due)
+	if d.wake.at != due {
+		l.dues.set(&d.wake, due)
 	}
 }
 

@@ -227,21 +227,15 @@ func TestLoop_WaitsWithoutPwait2(t *testing.T) {
 }
 
 func TestLoop_DuesComeInOrder(t *testing.T) {
-	var q dues
+	var q dueQueue[int]
 	rnd := rand.New(rand.NewPCG(1, 2))
-	all := make([]*epollDriver, 200)
-	for i := range all {
-		all[i] = new(epollDriver)
-	}
+	all := make([]due[int], 200)
 	for range 5000 {
-		d := all[rnd.IntN(len(all))]
-		if due := wire.Stamp(rnd.IntN(1000)); due != 0 || d.wake != 0 {
-			q.set(d, due)
-		}
+		q.set(&all[rnd.IntN(len(all))], wire.Stamp(rnd.IntN(1000)))
 	}
 	want := 0
 	for _, d := range all {
-		if d.wake != 0 {
+		if d.at != 0 {
 			want++
 		}
 	}
@@ -251,7 +245,7 @@ func TestLoop_DuesComeInOrder(t *testing.T) {
 		if q.pop(next-1) != nil {
 			t.Fatal("popped before its time")
 		}
-		if d := q.pop(next); d == nil || d.wake != 0 || next < last {
+		if d := q.pop(next); d == nil || d.at != 0 || next < last {
 			t.Fatalf("%v at %d after %d", d, next, last)
 		}
 		got, last = got+1, next
