@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/internal/otlprecv"
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 func TestMain(m *testing.M) {
@@ -123,17 +124,17 @@ func TestAddUp_OverLabels(t *testing.T) {
 
 func TestGoal_Verdicts(t *testing.T) {
 	for _, c := range []struct {
-		value   Spread
+		value   study.Spread
 		goal    float64
 		atLeast bool
 		want    string
 	}{
-		{Spread{1, 0.9, 1.04, 9}, 1.05, false, "met"},
-		{Spread{1, 0.9, 1.1, 9}, 1.05, false, "met?"},
-		{Spread{1.2, 1.1, 1.3, 9}, 1.05, false, "missed"},
-		{Spread{1.2, 1, 1.3, 9}, 1.05, false, "missed?"},
-		{Spread{1.2, 1.1, 1.3, 9}, 1, true, "met"},
-		{Spread{0.9, 0.8, 1.3, 9}, 1, true, "missed?"},
+		{around(1, 0.9, 1.04, 9), 1.05, false, "met"},
+		{around(1, 0.9, 1.1, 9), 1.05, false, "met?"},
+		{around(1.2, 1.1, 1.3, 9), 1.05, false, "missed"},
+		{around(1.2, 1, 1.3, 9), 1.05, false, "missed?"},
+		{around(1.2, 1.1, 1.3, 9), 1, true, "met"},
+		{around(0.9, 0.8, 1.3, 9), 1, true, "missed?"},
 	} {
 		var r Report
 		r.goal("x", Cell{Spread: c.value}, "x", c.goal, c.atLeast)

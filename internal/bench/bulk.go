@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/wirewait/wirewait/internal/study"
+)
 
 func megabytes(o outcome) float64 { return float64(o.Bytes) / 1e6 / o.Elapsed.Seconds() }
 
@@ -32,11 +36,11 @@ func (b *bench) reportBulk(n int64, targets []target, got rounds) {
 		"MB/s", "CPU ms/GB", "MB/s / relay", "CPU / relay")
 	t.Note = "The postgres rows are DataRow messages of 1 KiB, each of which wirewait frames."
 	for _, x := range targets {
-		var used Spread
+		var used study.Spread
 		if x.pid != 0 {
-			used = spread(got.column(x.name(), cpuPerGB))
+			used = study.SpreadOf(got.column(x.name(), cpuPerGB))
 		}
-		t.add(x.name(), spread(got.column(x.name(), megabytes)), used, got.ratio(x, megabytes), got.ratio(x, cpuPerGB))
+		t.add(x.name(), study.SpreadOf(got.column(x.name(), megabytes)), used, got.ratio(x, megabytes), got.ratio(x, cpuPerGB))
 		if x.kind == wirewaitTCP || x.kind == untraced {
 			b.report.goal("bulk throughput / relay, "+x.name(), t.cell(x.name(), "MB/s / relay"), "x", 1, true)
 		}

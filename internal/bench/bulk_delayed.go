@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // bulkDelay is the one-way delay of a long, fat path.
@@ -61,14 +63,14 @@ func (b *bench) reportDelayed(n int64, targets []target, got rounds) {
 	for _, x := range targets {
 		reached := got.column(x.name(), megabytes)
 		if x.baseline == "" {
-			t.add(x.name(), spread(reached), Spread{}, Spread{})
+			t.add(x.name(), study.SpreadOf(reached), study.Spread{}, study.Spread{})
 			continue
 		}
 		possible := got.column(x.baseline, megabytes)
 		for i, v := range possible {
 			possible[i] = min(v, bound)
 		}
-		t.add(x.name(), spread(reached), spread(ratios(reached, possible)), spread(ratios(reached, toxic)))
+		t.add(x.name(), study.SpreadOf(reached), study.SpreadOf(study.Ratios(reached, possible)), study.SpreadOf(study.Ratios(reached, toxic)))
 		b.report.goal(label("bulk under 500 ms / possible", x.driver), t.cell(x.name(), "of the possible"), "x", 0.8, true)
 		b.report.goal(label("bulk under 500 ms / Toxiproxy", x.driver), t.cell(x.name(), "MB/s / Toxiproxy"), "x", 3, true)
 	}

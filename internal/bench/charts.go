@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// chart draws columns of a table.
-type chart struct {
+// docChart draws columns of a table.
+type docChart struct {
 	name, table string
 	column      string // of dots; empty: lines over all columns that are numbers
 	title       string
@@ -18,10 +18,10 @@ type chart struct {
 	baseline    string // what the value 1 is; empty: the values are no ratios
 }
 
-func (c chart) file() string { return "performance-" + c.name + ".svg" }
+func (c docChart) file() string { return "performance-" + c.name + ".svg" }
 
 // charts are all that docs/performance.md shows.
-var charts = []chart{
+var charts = []docChart{
 	{"roundtrip", "pingpong-1", "p50 / relay", "Median round trip on one connection, against a bare relay", "ratio of the same round", "relay"},
 	{"cpu", "pingpong-16", "CPU / relay", "Processor time per round trip on 16 connections, against a bare relay", "ratio of the same round", "relay"},
 	{"bulk", "bulk", "MB/s / relay", "Bulk throughput, against a bare relay", "ratio of the same round", "relay"},
@@ -34,7 +34,7 @@ var charts = []chart{
 }
 
 // draw is nil if the report lacks what the chart shows.
-func (c chart) draw(r *Report) []byte {
+func (c docChart) draw(r *Report) []byte {
 	for _, t := range r.Tables {
 		if t.ID != c.table {
 			continue

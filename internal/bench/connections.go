@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // busyConns is how many of the most connections are busy.
@@ -78,8 +80,8 @@ func (b *bench) crowd(ctx context.Context, most, sizes int, lanes []*lane) error
 	}
 	for _, l := range largest {
 		x := target{kind: l.row, baseline: relayTCP}
-		t.add(l.row, exactly(l.grown/1024, 1), spread(rows.column(l.row, rate)), spread(rows.column(l.row, p50)),
-			spread(rows.column(l.row, p99)), spread(rows.column(l.row, cpu)), rows.ratio(x, cpu))
+		t.add(l.row, exactly(l.grown/1024, 1), study.SpreadOf(rows.column(l.row, rate)), study.SpreadOf(rows.column(l.row, p50)),
+			study.SpreadOf(rows.column(l.row, p99)), study.SpreadOf(rows.column(l.row, cpu)), rows.ratio(x, cpu))
 	}
 	return nil
 }

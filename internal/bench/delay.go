@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // delayError asks for delays and measures from outside what came of them: the
@@ -114,30 +116,32 @@ func (b *bench) delayRound(links pair, d asked, into *errorsOf) error {
 	}
 	slices.Sort(plain.Samples)
 	slices.Sort(busy.Samples)
-	base := quantile(plain.Samples, 0.5)
+	base := study.Quantile(plain.Samples, 0.5)
 	errs := make([]float64, len(late.Samples))
 	for i, s := range late.Samples {
 		errs[i] = (s - base - float64(d.ask)) / 1e3
 	}
 	into.all = append(into.all, errs...)
 	slices.Sort(errs)
-	into.medians = append(into.medians, quantile(errs, 0.5))
-	into.strict = append(into.strict, quantile(errs, 0.5)+(base-quantile(busy.Samples, 0.5))/1e3)
+	into.medians = append(into.medians, study.Quantile(errs, 0.5))
+	into.strict = append(into.strict, study.Quantile(errs, 0.5)+(base-study.Quantile(busy.Samples, 0.5))/1e3)
 	into.undelayed = append(into.undelayed, base/1e3)
 	return nil
 }
 
 func (b *bench) reportDelay(t *Table, m program, d time.Duration, e *errorsOf) {
 	slices.Sort(e.all)
-	median := spread(e.medians)
-	median.Median = quantile(e.all, 0.5)
-	high := exactly(quantile(e.all, 0.99), len(e.medians))
+	median := study.SpreadOf(e.medians)
+	median.Median = study.Quantile(e.all, 0.5)
+	high := exactly(study.Quantile(e.all, 0.99), len(e.medians))
 	row := fmt.Sprintf("%s, %s", m.name(), d)
-	t.add(row, median, high, exactly(e.all[len(e.all)-1], len(e.medians)), spread(e.undelayed), spread(e.strict))
+	t.add(row, median, high, exactly(e.all[len(e.all)-1], len(e.medians)), study.SpreadOf(e.undelayed), study.SpreadOf(e.strict))
 	if m.kind == wirewaitTCP && d > 500*time.Microsecond {
 		b.delayGoals(t, row, label(d.String(), m.driver), m.driver)
 	}
 }
 
 // exactly is a value that has no interval of its own.
-func exactly(v float64, rounds int) Spread { return Spread{v, v, v, rounds} }
+func exactly(v float64, rounds int) study.Spread {
+	return study.Spread{Median: v, Low: v, High: v, Rounds: rounds}
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // idleConns is how many connections are opened, used once and left alone.
@@ -28,7 +30,7 @@ func (b *bench) idle() error {
 		}
 	}
 	for i, m := range programs {
-		live := Spread{}
+		live := study.Spread{}
 		if m.kind == wirewaitTCP || m.kind == untraced {
 			v, err := b.idleHeap(m)
 			if err != nil {
@@ -36,7 +38,7 @@ func (b *bench) idle() error {
 			}
 			live = v
 		}
-		t.add(m.name(), spread(rss[i]), live)
+		t.add(m.name(), study.SpreadOf(rss[i]), live)
 		if m.kind == wirewaitTCP {
 			b.report.goal(label("idle TCP connection, RSS", m.driver), t.cell(m.name(), "RSS"), "KiB", by(m.driver, 16, 4), false)
 			b.report.goal(label("idle TCP connection, heap and stacks", m.driver), t.cell(m.name(), "heap and stacks"), "KiB", by(m.driver, 10, 4), false)
@@ -100,20 +102,20 @@ func settle(measure func() (float64, error)) (float64, error) {
 
 // idleHeap reads heap and stacks from the metrics of a wirewait that collects
 // its garbage so often that hardly any is counted.
-func (b *bench) idleHeap(m program) (Spread, error) {
+func (b *bench) idleHeap(m program) (study.Spread, error) {
 	admin, err := freeAddress()
 	if err != nil {
-		return Spread{}, err
+		return study.Spread{}, err
 	}
 	p, err := b.wirewait(m.driver, b.server.Addr, []string{"GOGC=5"}, "--protocol", cmp.Or(m.speak, "tcp"), "--admin", admin)
 	if err != nil {
-		return Spread{}, err
+		return study.Spread{}, err
 	}
 	v, err := b.perConnection(p, m.speak, func() (float64, error) {
 		return scrape(admin, "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
 	})
 	if err != nil {
-		return Spread{}, err
+		return study.Spread{}, err
 	}
 	return exactly(v, 1), nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // lane is a client with connections that stay open, the process that they go
@@ -117,19 +119,19 @@ func (b *bench) reportSizes(id, title, note string, sizes []int, lanes []*lane, 
 	t.Note = note
 	var baseline []float64
 	for i := 0; i < len(lanes); i += len(sizes) {
-		var cells []Spread
+		var cells []study.Spread
 		costs := make([][]float64, len(sizes))
 		for k := range sizes {
 			for _, o := range got[i+k] {
 				costs[k] = append(costs[k], cpu(o))
 			}
-			cells = append(cells, spread(costs[k]))
+			cells = append(cells, study.SpreadOf(costs[k]))
 		}
-		grown := ratios(costs[len(sizes)-1], costs[0])
+		grown := study.Ratios(costs[len(sizes)-1], costs[0])
 		if i == 0 {
 			baseline = grown
 		}
-		t.add(lanes[i].row, append(cells, spread(grown), spread(ratios(grown, baseline)))...)
+		t.add(lanes[i].row, append(cells, study.SpreadOf(grown), study.SpreadOf(study.Ratios(grown, baseline)))...)
 	}
 	return t
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -21,17 +23,22 @@ func sample() *Report {
 		Date: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}, Missing: []string{"a cat"}}
 	t := r.table("pingpong-16", "Ping-pong", "p50 µs", "CPU / relay")
 	t.Note = "A note."
-	t.add(direct, spread([]float64{8, 9, 10}), Spread{})
-	t.add(relayTCP, spread([]float64{20, 30, 40}), exactly(1, 7))
-	t.add(haProxy+" <&>", Spread{31.5, 30, 33, 7}, Spread{0.9, 0.85, 0.97, 7})
-	t.add(label(everyWrite, "epoll"), Spread{25, 21, 29, 7}, Spread{0.95, 0.9, 1.05, 7})
-	t.add(label(everyWrite, "net"), Spread{35, 31, 39, 7}, Spread{1.45, 1.4, 1.6, 7})
+	t.add(direct, study.SpreadOf([]float64{8, 9, 10}), study.Spread{})
+	t.add(relayTCP, study.SpreadOf([]float64{20, 30, 40}), exactly(1, 7))
+	t.add(haProxy+" <&>", around(31.5, 30, 33, 7), around(0.9, 0.85, 0.97, 7))
+	t.add(label(everyWrite, "epoll"), around(25, 21, 29, 7), around(0.95, 0.9, 1.05, 7))
+	t.add(label(everyWrite, "net"), around(35, 31, 39, 7), around(1.45, 1.4, 1.6, 7))
 	r.goal("CPU / relay, epoll", t.cell(label(everyWrite, "epoll"), "CPU / relay"), "x", 1, false)
 	r.goal("p50, net", t.cell(label(everyWrite, "net"), "p50 µs"), "µs", 40, false)
 	t = r.table("connections", "Connections", "1", "100", "10000", growth)
-	t.add(relayTCP, Spread{20, 19, 21, 7}, Spread{21, 20, 22, 7}, Spread{25, 24, 29, 7}, exactly(1.25, 7))
-	t.add(label(wirewaitTCP, "epoll"), Spread{20, 18, 21, 7}, Spread{19, 18, 22, 7}, Spread{24, 23, 25, 7}, exactly(1.2, 7))
+	t.add(relayTCP, around(20, 19, 21, 7), around(21, 20, 22, 7), around(25, 24, 29, 7), exactly(1.25, 7))
+	t.add(label(wirewaitTCP, "epoll"), around(20, 18, 21, 7), around(19, 18, 22, 7), around(24, 23, 25, 7), exactly(1.2, 7))
 	return r
+}
+
+// around is what so many rounds found.
+func around(median, low, high float64, rounds int) study.Spread {
+	return study.Spread{Median: median, Low: low, High: high, Rounds: rounds}
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -166,30 +173,6 @@ func TestWriteDocs_RemovesChartsOfAnEarlierRun(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "performance-cpu.svg")); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestSpan_HoldsZeroAndAllValues(t *testing.T) {
-	for _, c := range []struct {
-		values    []float64
-		low, high float64
-		ticks     int
-	}{
-		{[]float64{0.9, 1.6}, 0, 2, 5},
-		{[]float64{-3160, 2594}, -4000, 4000, 5},
-		{[]float64{0, 0}, 0, 1, 6},
-		{nil, 0, 1, 6},
-		{[]float64{-1}, -1, 0, 6},
-	} {
-		s, ticks := span(c.values, 0, 100)
-		if s.low != c.low || s.high != c.high || len(ticks) != c.ticks || ticks[0] != c.low {
-			t.Errorf("%v: from %v to %v, ticks %v", c.values, s.low, s.high, ticks)
-		}
-		for _, v := range c.values {
-			if at := s.at(v); at < 0 || at > 100 {
-				t.Errorf("%v: %v is drawn at %v", c.values, v, at)
-			}
-		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // pgbenchClients is how many connections pgbench uses.
@@ -89,11 +90,11 @@ func (b *bench) reportPgbench(version string, targets []target, tps, work map[st
 		"transactions/s", "CPU µs/transaction", "tps / PgBouncer", "tps / relay")
 	for _, x := range targets {
 		name := x.name()
-		var used Spread
+		var used study.Spread
 		if x.pid != 0 {
-			used = spread(work[name])
+			used = study.SpreadOf(work[name])
 		}
-		t.add(name, spread(tps[name]), used, spread(ratios(tps[name], tps[pgBouncer])), spread(ratios(tps[name], tps[relayTCP])))
+		t.add(name, study.SpreadOf(tps[name]), used, study.SpreadOf(study.Ratios(tps[name], tps[pgBouncer])), study.SpreadOf(study.Ratios(tps[name], tps[relayTCP])))
 		if x.kind == everyWrite {
 			b.report.goal(label("pgbench -S / PgBouncer", x.driver), t.cell(name, "tps / PgBouncer"), "x", 1, true)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // target is one way from the client to the server.
@@ -30,8 +32,8 @@ func (r rounds) column(name string, value func(outcome) float64) []float64 {
 }
 
 // ratio compares a target with its baseline, round by round.
-func (r rounds) ratio(t target, value func(outcome) float64) Spread {
-	return spread(ratios(r.column(t.name(), value), r.column(t.baseline, value)))
+func (r rounds) ratio(t target, value func(outcome) float64) study.Spread {
+	return study.SpreadOf(study.Ratios(r.column(t.name(), value), r.column(t.baseline, value)))
 }
 
 // interleave asks for one job per target and round, in an order that is drawn
@@ -159,12 +161,12 @@ func (b *bench) reportPing(conns int, targets []target, got rounds) {
 	t := b.report.table(fmt.Sprintf("pingpong-%d", conns), "Ping-pong, 128 bytes each way, "+connections(conns),
 		"p50 µs", "p99 µs", "round trips/s", "CPU µs/round trip", "p50 / relay", "CPU / relay")
 	for _, x := range targets {
-		var used Spread
+		var used study.Spread
 		if x.pid != 0 {
-			used = spread(got.column(x.name(), cpu))
+			used = study.SpreadOf(got.column(x.name(), cpu))
 		}
-		t.add(x.name(), spread(got.column(x.name(), p50)), spread(got.column(x.name(), p99)),
-			spread(got.column(x.name(), rate)), used, got.ratio(x, p50), got.ratio(x, cpu))
+		t.add(x.name(), study.SpreadOf(got.column(x.name(), p50)), study.SpreadOf(got.column(x.name(), p99)),
+			study.SpreadOf(got.column(x.name(), rate)), used, got.ratio(x, p50), got.ratio(x, cpu))
 		b.pingGoals(t, x, conns)
 	}
 }

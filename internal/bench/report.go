@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // reportSchema changes when a field changes its meaning or goes away.
@@ -55,8 +57,8 @@ type Table struct {
 
 // Row has a cell for each column.
 type Row struct {
-	Name  string   `json:"name"`
-	Cells []Spread `json:"cells"`
+	Name  string         `json:"name"`
+	Cells []study.Spread `json:"cells"`
 }
 
 // table begins the next one.
@@ -68,16 +70,16 @@ func (r *Report) table(id, title string, columns ...string) *Table {
 
 func (r *Report) last() *Table { return r.Tables[len(r.Tables)-1] }
 
-func (t *Table) add(name string, cells ...Spread) {
+func (t *Table) add(name string, cells ...study.Spread) {
 	t.Rows = append(t.Rows, Row{name, cells})
 }
 
 // Cell is a value and where it stands.
 type Cell struct {
-	Table  string `json:"table"`
-	Row    string `json:"row"`
-	Column string `json:"column"`
-	Spread `json:"value"`
+	Table        string `json:"table"`
+	Row          string `json:"row"`
+	Column       string `json:"column"`
+	study.Spread `json:"value"`
 }
 
 // cell finds a value; one that isn't there has no rounds.

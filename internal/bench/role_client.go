@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // client makes the load, in a process of its own like all others.
@@ -215,7 +217,7 @@ func (o *outcome) summarise(samples []float64) error {
 		return errors.New("no round trip was finished in time: the machine is too busy to measure on")
 	}
 	slices.Sort(samples)
-	o.Count, o.P50, o.P99 = len(samples), quantile(samples, 0.5), quantile(samples, 0.99)
+	o.Count, o.P50, o.P99 = len(samples), study.Quantile(samples, 0.5), study.Quantile(samples, 0.99)
 	return nil
 }
 

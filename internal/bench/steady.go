@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/wirewait/wirewait/internal/study"
 )
 
 // The steady load of delayed messages.
@@ -64,9 +66,9 @@ func (b *bench) reportSteady(t *Table, m program, late, plain []outcome) {
 			columns[c] = append(columns[c], v)
 		}
 	}
-	cells := make([]Spread, len(columns))
+	cells := make([]study.Spread, len(columns))
 	for i, c := range columns {
-		cells[i] = spread(c)
+		cells[i] = study.SpreadOf(c)
 	}
 	t.add(m.name(), cells...)
 	if m.kind == wirewaitTCP {

@@ -1,72 +1,37 @@
 package main
 
-// The layout of a chart of dots, in pixels:
-//
-//	title
-//	what the marks are
-//	name of a row |   --o--     :   | value [interval]
-//	...           |                 |
-//	              0    1    2    3
-const (
-	chartWidth = 820.0
-	namesWidth = 264.0
-	dotsTop    = 62.0
-	rowHeight  = 22.0
-	dotsRight  = chartWidth - 170
-)
+import "github.com/wirewait/wirewait/internal/chart"
 
 // dots draws a column: for each row its median, the interval, and its goal if
 // it has one.
-func (c chart) dots(t *Table, figures []Figure) []byte {
-	var rows []Cell
-	var values []float64
-	goals := map[string]float64{}
+func (c docChart) dots(t *Table, figures []Figure) []byte {
+	goals := map[string]*float64{}
 	for _, f := range figures {
 		if f.Cell.Table == t.ID && f.Cell.Column == c.column {
-			goals[f.Cell.Row] = f.Goal
-			values = append(values, f.Goal)
+			goals[f.Cell.Row] = &f.Goal
 		}
 	}
+	var cells []Cell
+	drawn := chart.Dots{Title: c.title}
 	for _, row := range t.Rows {
-		if cell := t.cell(row.Name, c.column); cell.Rounds > 0 {
-			rows = append(rows, cell)
-			values = append(values, cell.Low, cell.Median, cell.High)
+		cell := t.cell(row.Name, c.column)
+		if cell.Rounds == 0 {
+			continue
 		}
+		cells = append(cells, cell)
+		drawn.Rows = append(drawn.Rows, chart.Dot{
+			Name: cell.Row, Class: colour(cell.Row), Low: cell.Low, Median: cell.Median, High: cell.High,
+			Goal: goals[cell.Row], Label: cell.String(),
+		})
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	bottom := dotsTop + rowHeight*float64(len(rows))
-	s := &svg{width: chartWidth, height: bottom + 44}
-	x, ticks := span(values, namesWidth, dotsRight)
-	s.text(12, 24, "title", "", c.title)
-	s.text(12, 43, "mute", "", marks(c.unit, rows, len(goals)))
-	for _, v := range ticks {
-		s.line(x.at(v), dotsTop, x.at(v), bottom, "grid")
-		s.text(x.at(v), bottom+16, "mute", "middle", tickText(v))
-	}
-	zero := 0.0
+	drawn.Note = marks(c.unit, cells, len(goals))
 	if c.baseline != "" {
-		zero = 1
-		s.text(x.at(1), bottom+33, "mute", "middle", "1 = "+c.baseline)
+		drawn.Axis, drawn.AxisName = 1, "1 = "+c.baseline
 	}
-	s.line(x.at(zero), dotsTop, x.at(zero), bottom, "axis")
-	for i, cell := range rows {
-		y := dotsTop + rowHeight*(float64(i)+0.5)
-		s.text(namesWidth-12, y+4, "", "end", cell.Row)
-		s.put(`<g class="%s">`, colour(cell.Row))
-		s.line(x.at(cell.Low), y, x.at(cell.High), y, "bar")
-		s.dot(x.at(cell.Median), y, "mark")
-		s.put("</g>")
-		if goal, ok := goals[cell.Row]; ok {
-			s.line(x.at(goal), y-9, x.at(goal), y+9, "goal")
-		}
-		s.text(dotsRight+12, y+4, "", "", cell.String())
-	}
-	return s.bytes(c.title)
+	return drawn.SVG()
 }
 
-// marks says what is drawn; spread tells what an interval is.
+// marks says what is drawn; study.Spread tells what an interval is.
 func marks(unit string, cells []Cell, goals int) string {
 	interval := "95 % interval"
 	for _, c := range cells {

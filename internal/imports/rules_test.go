@@ -23,7 +23,9 @@ var own = map[string][]string{
 	"trace/otlp":     {"wire", "trace"},
 	"cmd/wirewait":   {"wire", "inject", "proxy", "proxy/admin", "proxy/config", "proxy/observe", "trace", "trace/otlp", "internal/lab", "internal/lab/mongod"},
 	"internal/lab":   {"wire", "internal/lab/mongod"},
-	"internal/bench": {"wire", "inject", "proxy", "trace", "trace/otlp", "internal/lab", "internal/otlprecv"},
+	"internal/bench": {"wire", "inject", "proxy", "trace", "trace/otlp", "internal/lab", "internal/otlprecv", "internal/chart", "internal/study"},
+	"internal/chart": {},
+	"internal/study": {"trace", "internal/chart"},
 
 	"internal/lab/mongod": {"wire"},
 }

@@ -1,4 +1,4 @@
-package main
+package study
 
 import (
 	"fmt"
@@ -17,16 +17,16 @@ type Spread struct {
 	Rounds int     `json:"rounds"`
 }
 
-// spread summarises samples; it leaves their order alone. Without samples all
+// SpreadOf summarises samples; it leaves their order alone. Without samples all
 // is zero.
-func spread(samples []float64) Spread {
+func SpreadOf(samples []float64) Spread {
 	s := slices.Sorted(slices.Values(samples))
 	n := len(s)
 	if n == 0 {
 		return Spread{}
 	}
 	k := medianRank(n)
-	return Spread{Median: quantile(s, 0.5), Low: s[k], High: s[n-1-k], Rounds: n}
+	return Spread{Median: Quantile(s, 0.5), Low: s[k], High: s[n-1-k], Rounds: n}
 }
 
 // medianRank is how many samples may be cut off at each end so that the rest
@@ -43,8 +43,8 @@ func medianRank(n int) int {
 	}
 }
 
-// quantile interpolates in sorted samples; q is from 0 to 1.
-func quantile(sorted []float64, q float64) float64 {
+// Quantile interpolates in sorted samples; q is from 0 to 1.
+func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}
@@ -56,9 +56,9 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// ratios divides each round's sample by the baseline's of the same round, so
+// Ratios divides each round's sample by the baseline's of the same round, so
 // that what slows the machine down for a while slows both.
-func ratios(samples, baseline []float64) []float64 {
+func Ratios(samples, baseline []float64) []float64 {
 	n := min(len(samples), len(baseline))
 	r := make([]float64, 0, n)
 	for i := range n {

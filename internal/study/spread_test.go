@@ -1,4 +1,4 @@
-package main
+package study
 
 import (
 	"math"
@@ -21,7 +21,7 @@ func spreadCut(n int) int {
 	for i := range s {
 		s[i] = float64(i)
 	}
-	return int(spread(s).Low)
+	return int(SpreadOf(s).Low)
 }
 
 func TestSpread_HoldsTheTrueMedianAsOftenAsItSays(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSpread_HoldsTheTrueMedianAsOftenAsItSays(t *testing.T) {
 		for i := range s {
 			s[i] = math.Exp(r.NormFloat64()) // skewed, median 1
 		}
-		if got := spread(s); got.Low <= 1 && 1 <= got.High {
+		if got := SpreadOf(s); got.Low <= 1 && 1 <= got.High {
 			held++
 		}
 	}
@@ -44,20 +44,20 @@ func TestSpread_HoldsTheTrueMedianAsOftenAsItSays(t *testing.T) {
 
 func TestSpread_Values(t *testing.T) {
 	in := []float64{9, 1, 3, 7, 5}
-	got := spread(in)
+	got := SpreadOf(in)
 	if got != (Spread{Median: 5, Low: 1, High: 9, Rounds: 5}) {
 		t.Errorf("spread is %+v", got)
 	}
 	if in[0] != 9 {
 		t.Error("the samples were reordered")
 	}
-	if s := spread(nil).String(); s != "-" {
+	if s := SpreadOf(nil).String(); s != "-" {
 		t.Errorf("nothing measured prints %q", s)
 	}
-	if s := spread([]float64{36.2345, 35.81, 37}).String(); s != "36.2 [35.8, 37.0]" {
+	if s := SpreadOf([]float64{36.2345, 35.81, 37}).String(); s != "36.2 [35.8, 37.0]" {
 		t.Errorf("three rounds print %q", s)
 	}
-	if s := exactly(59807, 1).String(); s != "59807" {
+	if s := SpreadOf([]float64{59807}).String(); s != "59807" {
 		t.Errorf("a count prints %q", s)
 	}
 }
@@ -65,17 +65,17 @@ func TestSpread_Values(t *testing.T) {
 func TestQuantile(t *testing.T) {
 	s := []float64{0, 10, 20, 30}
 	for q, want := range map[float64]float64{0: 0, 0.5: 15, 1: 30, 0.1: 3} {
-		if got := quantile(s, q); math.Abs(got-want) > 1e-9 {
+		if got := Quantile(s, q); math.Abs(got-want) > 1e-9 {
 			t.Errorf("quantile %v is %v, want %v", q, got, want)
 		}
 	}
-	if !math.IsNaN(quantile(nil, 0.5)) {
+	if !math.IsNaN(Quantile(nil, 0.5)) {
 		t.Error("the quantile of nothing is a number")
 	}
 }
 
 func TestRatios_PairRounds(t *testing.T) {
-	got := ratios([]float64{2, 9, 4}, []float64{1, 3, 0})
+	got := Ratios([]float64{2, 9, 4}, []float64{1, 3, 0})
 	if len(got) != 2 || got[0] != 2 || got[1] != 3 {
 		t.Errorf("ratios are %v", got)
 	}
