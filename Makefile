@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-postgres test race fuzz soak churn copy bench lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -47,6 +47,9 @@ copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make te
 
 churn: ## change rules 1,000 times a second under load, for CHURN (30s)
 	go test -race -count=1 -v -run TestRules_ChangeUnderLoad ./proxy -churn $(CHURN)
+
+truth: ## who released each of 2,000 writes, and how long it waited, beside what a replica set notes of it; on a quiet machine
+	go test -count=1 -v -run TestRealSet_ManyClientsAgainstTheTruth ./proxy -quiet
 
 bench: ## measure delay errors, overhead and memory beside their baselines (BENCH='-h' lists flags)
 	go run ./internal/bench $(BENCH)
