@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os/signal"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/wirewait/wirewait/internal/lab/mongod"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
-	"github.com/wirewait/wirewait/trace/otlp"
 )
 
 func labMongoCommand() *cli.Command {
@@ -31,7 +29,7 @@ func labMongoCommand() *cli.Command {
 			"as far away as you say. Spans and wirewait report tell which member released each write.\n" +
 			"Connection strings are printed on standard output; SIGINT or SIGTERM ends it all, and\n" +
 			"nothing stays, unless --dir says where.",
-		Flags: []cli.Flag{
+		Flags: labFlags("error",
 			&cli.StringFlag{Name: "members", Value: "a,b,c", Usage: "`NAME,...` of the members; the first is primary at the start"},
 			&cli.StringFlag{Name: "set", Value: "rs0", Usage: "`NAME` of the set"},
 			&cli.StringSliceFlag{Name: "write-delay", Usage: "a member's `NAME=TIME` from getting a write until its journal has it"},
@@ -39,23 +37,9 @@ func labMongoCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "delayed", Usage: "a member's `NAME=TIME` of secondaryDelaySecs, in whole seconds"},
 			&cli.BoolFlag{Name: "no-chaining", Usage: "all follow the primary, and none another that is nearer"},
 			&cli.StringSliceFlag{Name: "rtt", Usage: "round trip `FROM-TO=TIME` of a pair of members, or of app and one (default for a,b,c: app-b=160ms, app-c=92ms, and the same from a; b-c=240ms)"},
-			&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics, /v1 and /healthz, or off"},
-			&cli.StringFlag{Name: "log-level", Value: "error", Usage: "debug, info, warn or error"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the members' files, which stay and are gone on from (default: a temporary one)"},
-		},
-		Action: func(c *cli.Context) error {
-			if err := refuseArguments(c, "lab mongodb takes flags only"); err != nil {
-				return err
-			}
-			l, err := parseLabMongo(c)
-			if err != nil {
-				return err
-			}
-			if err := l.run(c.Context); err != nil {
-				return fmt.Errorf("%s: %w", commandName(c), err)
-			}
-			return nil
-		},
+		),
+		Action: labAction(parseLabMongo),
 	}
 }
 
@@ -68,11 +52,10 @@ type labMongo struct {
 	out                   io.Writer
 }
 
-func parseLabMongo(c *cli.Context) (*labMongo, error) {
-	r := &reader{Context: c}
-	l := &labMongo{out: c.App.Writer}
-	l.options = mongod.SetOptions{Name: c.String("set"), Dir: c.String("dir"), NoChaining: c.Bool("no-chaining")}
-	names := strings.Split(c.String("members"), ",")
+func parseLabMongo(r *reader) *labMongo {
+	l := &labMongo{out: r.App.Writer, service: labService(r)}
+	l.options = mongod.SetOptions{Name: r.String("set"), Dir: r.String("dir"), NoChaining: r.Bool("no-chaining")}
+	names := strings.Split(r.String("members"), ",")
 	l.writeDelay = memberTimes(r, "write-delay", names)
 	l.applyTime = memberTimes(r, "apply-delay", names)
 	delayed := memberTimes(r, "delayed", names)
@@ -83,16 +66,13 @@ func parseLabMongo(c *cli.Context) (*labMongo, error) {
 	}
 	for i, name := range names {
 		if name == "" || strings.ContainsAny(name, "/\\= ") || slices.Contains(names[:i], name) {
-			r.problem("--members %q: write NAME,..., each once, such as a,b,c", c.String("members"))
+			r.problem("--members %q: write NAME,..., each once, such as a,b,c", r.String("members"))
 			break
 		}
 		l.options.Members = append(l.options.Members, mongod.MemberOptions{Name: name, Delay: delayed[name]})
 	}
 	l.wan = farMembers(r, l.options.Name, names)
-	o := runOptions{children: otlp.ChildrenAuto, admin: r.admin(), drain: demoGrace}
-	_ = o.level.UnmarshalText([]byte(r.choice("log-level", "debug", "info", "warn", "error")))
-	l.service = &service{options: o, log: slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: o.level}))}
-	return l, r.err()
+	return l
 }
 
 // farMembers reads the distances.

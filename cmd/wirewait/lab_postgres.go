@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -16,7 +15,6 @@ import (
 	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
-	"github.com/wirewait/wirewait/trace/otlp"
 )
 
 func labPostgresCommand() *cli.Command {
@@ -30,40 +28,25 @@ func labPostgresCommand() *cli.Command {
 			"strings are printed on standard output; SIGINT or SIGTERM ends it all, and nothing\n" +
 			"stays but 30 MB in the temporary directory that make the next start faster.\n" +
 			"WIREWAIT_POSTGRES_BIN is the directory of other server binaries.",
-		Flags: []cli.Flag{
+		Flags: labFlags("warn",
 			&cli.StringSliceFlag{Name: "standby", Usage: "a standby's `NAME=RTT`, its round trip to the primary (default: s1=40ms, s2=120ms)"},
 			&cli.StringFlag{Name: "names", Value: w.syncNames, Usage: "synchronous_standby_names of the primary"},
-			&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics and /healthz, or off"},
-			&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "debug, info, warn or error"},
-		},
-		Action: func(c *cli.Context) error {
-			if err := refuseArguments(c, "lab postgres takes flags only"); err != nil {
-				return err
-			}
-			l, err := parseLabPostgres(c)
-			if err != nil {
-				return err
-			}
-			if err := l.run(c.Context); err != nil {
-				return fmt.Errorf("%s: %w", commandName(c), err)
-			}
-			return nil
-		},
+		),
+		Action: labAction(parseLabPostgres),
 	}
 }
 
 // labPostgres is one run of the lab.
 type labPostgres struct {
-	wan       postgresWAN
-	service   *service
-	out, errs io.Writer
+	wan     postgresWAN
+	service *service
+	out     io.Writer
 }
 
-func parseLabPostgres(c *cli.Context) (*labPostgres, error) {
-	r := &reader{Context: c}
+func parseLabPostgres(r *reader) *labPostgres {
 	w := defaultPostgresWAN()
-	w.syncNames = c.String("names")
-	if list := c.StringSlice("standby"); len(list) > 0 {
+	w.syncNames = r.String("names")
+	if list := r.StringSlice("standby"); len(list) > 0 {
 		w.standbys = nil
 		for _, v := range list {
 			name, d, ok := strings.Cut(v, "=")
@@ -77,12 +60,7 @@ func parseLabPostgres(c *cli.Context) (*labPostgres, error) {
 	if _, err := trace.ParseStandbyNames(w.syncNames); err != nil {
 		r.problem("--names: %v", err)
 	}
-	o := runOptions{children: otlp.ChildrenAuto, admin: r.admin(), drain: demoGrace}
-	_ = o.level.UnmarshalText([]byte(r.choice("log-level", "debug", "info", "warn", "error")))
-	return &labPostgres{
-		wan: w, out: c.App.Writer, errs: c.App.ErrWriter,
-		service: &service{options: o, log: slog.New(slog.NewTextHandler(c.App.ErrWriter, &slog.HandlerOptions{Level: o.level}))},
-	}, r.err()
+	return &labPostgres{wan: w, out: r.App.Writer, service: labService(r)}
 }
 
 // run returns when it's asked to stop, and everything has ended: standbys, the
