@@ -17,7 +17,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/wirewait/wirewait/trace"
 )
@@ -50,15 +49,11 @@ const askTimeout = 10 * time.Second
 // that differs from the one before. It logs when a member can't be asked, once
 // until it can again. The error is for a URI that is none.
 func (s *Set) Watch(ctx context.Context, found func(*trace.ReplicaSet)) error {
-	client, err := s.connect()
+	client, err := connectMongo("cluster "+s.Name, s.URI, "")
 	if err != nil {
 		return err
 	}
-	defer func() { // which waits for nothing but the driver's own
-		now, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = client.Disconnect(now)
-	}()
+	defer disconnect(client)
 	every := s.Every
 	if every <= 0 {
 		every = 5 * time.Second
@@ -86,17 +81,6 @@ func (s *Set) Watch(ctx context.Context, found func(*trace.ReplicaSet)) error {
 			return nil
 		}
 	}
-}
-
-func (s *Set) connect() (*mongo.Client, error) {
-	o := options.Client().ApplyURI(s.URI).SetDirect(true).SetAppName("wirewait").
-		SetServerSelectionTimeout(askTimeout).SetMaxPoolSize(1)
-	o.ReplicaSet = nil // one member is asked, whatever set it is of
-	client, err := mongo.Connect(o)
-	if err != nil { // which may quote the URI
-		return nil, fmt.Errorf("observe of cluster %s is no URI that can be used: write mongodb://USER:PASSWORD@HOST:PORT/, with one host", s.Name)
-	}
-	return client, nil
 }
 
 // configReply is replSetGetConfig's
@@ -190,14 +174,16 @@ func boolean(b *bool) string {
 
 // member is one of the configuration, by the name that the file has for it.
 func (s *Set) member(m configMember) trace.SetMember {
-	found := trace.SetMember{ID: m.ID, Votes: 1, Arbiter: m.Arbiter, Tags: m.Tags, Name: s.nameOf(m)}
+	found := trace.SetMember{ID: m.ID, Votes: 1, Arbiter: m.Arbiter, Tags: m.Tags, Name: s.nameOf(m, s.Name+"."+strconv.Itoa(m.ID))}
 	if m.Votes != nil {
 		found.Votes = *m.Votes
 	}
 	return found
 }
 
-func (s *Set) nameOf(m configMember) string {
+// nameOf is the name that the file has for one of the configuration's members,
+// by its address, or else by its id; otherwise if it has none.
+func (s *Set) nameOf(m configMember, otherwise string) string {
 	for _, known := range s.Members {
 		for _, h := range known.Hosts {
 			if strings.EqualFold(h, m.Host) {
@@ -210,5 +196,5 @@ func (s *Set) nameOf(m configMember) string {
 			return known.Name
 		}
 	}
-	return s.Name + "." + strconv.Itoa(m.ID)
+	return otherwise
 }
