@@ -4,7 +4,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/wirewait/wirewait/wire"
@@ -78,11 +77,12 @@ func (r *Replication) reset() {
 const settleTime = 100 * time.Millisecond
 
 // attribution finds which member released a write. One goroutine uses it, but
-// for its rules.
+// for its rules and defaults.
 type attribution struct {
-	rules   atomic.Pointer[map[string]Rule] // by server
-	servers map[string]*replicas
-	mongo   mongoSets
+	rules    perServer[[]ruling]
+	defaults perServer[*CommitDefaults]
+	servers  map[string]*replicas
+	mongo    mongoSets
 }
 
 const maxServers = 256
@@ -94,31 +94,6 @@ func serverOf(c *Conn) string {
 		return c.To
 	}
 	return net.JoinHostPort(c.ServerHost, strconv.Itoa(c.ServerPort))
-}
-
-// setRule replaces a server's rule.
-func (a *attribution) setRule(server string, r Rule) {
-	for {
-		old := a.rules.Load()
-		rules := map[string]Rule{server: r}
-		if old != nil {
-			for s, r := range *old {
-				if s != server {
-					rules[s] = r
-				}
-			}
-		}
-		if a.rules.CompareAndSwap(old, &rules) {
-			return
-		}
-	}
-}
-
-func (a *attribution) rule(server string) Rule {
-	if rules := a.rules.Load(); rules != nil {
-		return (*rules)[server]
-	}
-	return nil
 }
 
 // report takes in a report of a connection to a server.
@@ -159,6 +134,9 @@ func (a *attribution) waitsFor(x *wire.Exchange, c *Conn) bool {
 // does nothing where no member's link was seen.
 func (a *attribution) judge(f *Finished) {
 	f.Replication.reset()
+	if f.Write && f.Protocol == wire.Postgres {
+		a.believe(f)
+	}
 	if !f.Write || len(a.servers) == 0 || f.Deferred() {
 		return
 	}
@@ -169,7 +147,7 @@ func (a *attribution) judge(f *Finished) {
 	}
 	switch f.Protocol {
 	case wire.Postgres:
-		g.judgePostgres(f, a.rule(server))
+		g.judgePostgres(f, a.ruleFor(server, f))
 	case wire.MongoDB:
 		a.judgeMongo(g, f)
 	}

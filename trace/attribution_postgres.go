@@ -68,28 +68,12 @@ func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 			r.Basis = BasisUnknown
 		}
 	default:
-		g.choose(f, g.explain(g.identify(window, f), f, rule))
+		g.choose(f, g.explain(window, f, rule))
 	}
 }
 
 func (g *replicas) anyThere(at wire.Stamp) bool {
 	return slices.ContainsFunc(g.members, func(m *member) bool { return m.there(at) })
-}
-
-// identify leaves the write's own commit of those in its window, if its session
-// was observed in that transaction.
-func (g *replicas) identify(window []commit, f *Finished) []commit {
-	if f.Peer == nil || len(g.observed) == 0 {
-		return window
-	}
-	xid := g.observed.of(f.Peer.BackendPID, f.Sides[wire.ToServer].LastOut, f.Sides[wire.ToClient].LastIn)
-	for i := range window {
-		if xid != 0 && window[i].XID == xid {
-			f.Replication.Basis = BasisExact
-			return window[i : i+1]
-		}
-	}
-	return window
 }
 
 // candidate is a commit that may be the write's, with what released it.
@@ -99,16 +83,18 @@ type candidate struct {
 	release release
 }
 
-// explain lists the candidates: commits whose release explains the reply.
+// explain lists the candidates: commits whose release explains the reply. If the
+// write's own is known, by its session, there is no other.
 func (g *replicas) explain(window []commit, f *Finished, rule Rule) (list []candidate) {
+	own, others := g.observed.own(window, f)
 	for _, believe := range []bool{true, false} {
 		for i := range window {
 			c := &window[i]
-			if c.seen < f.Sides[wire.ToServer].LastOut || c.seen > f.Sides[wire.ToClient].LastIn {
+			if own != nil && c != own || !inWindow(c, f) || others(c) {
 				continue
 			}
 			level, contradicted := levelOf(c, f.Postgres.SynchronousCommit)
-			if contradicted && believe && firm(f.Postgres.SyncSource) {
+			if contradicted && believe && own == nil && firm(f.Postgres.SyncSource) {
 				continue
 			}
 			rel := g.releaseOf(c, rule, level)
@@ -120,7 +106,15 @@ func (g *replicas) explain(window []commit, f *Finished, rule Rule) (list []cand
 			break // else the belief is wrong
 		}
 	}
+	if own != nil && len(list) > 0 {
+		f.Replication.Basis = BasisExact
+	}
 	return list
+}
+
+// inWindow reports whether a commit was first seen while a write was under way.
+func inWindow(c *commit, f *Finished) bool {
+	return c.seen >= f.Sides[wire.ToServer].LastOut && c.seen <= f.Sides[wire.ToClient].LastIn
 }
 
 // firm reports whether the session itself said what its level is.

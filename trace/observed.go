@@ -1,50 +1,70 @@
 package trace
 
-import (
-	"slices"
+import "github.com/wirewait/wirewait/wire"
 
-	"github.com/wirewait/wirewait/wire"
-)
-
-// observations are which session was seen in which transaction, and when: the
-// link between a client's write and a commit in the log that the wire doesn't
-// show.
-type observations map[int32][]observation
-
-type observation struct {
-	xid      uint32
-	from, to wire.Stamp // of the query that saw it
+// observations are which session made which transaction: the link between a
+// client's write and a commit in the log that the wire doesn't show. A session
+// that waits for standbys is still in its transaction, and a transaction is of
+// one session only, so it doesn't matter when that was seen: if its commit was
+// first sent while the session's write was under way, that write made it.
+type observations struct {
+	sessions map[uint32]int32 // by transaction
+	seen     map[int32]int    // how many of a session's are kept
+	order    wire.Queue[wire.Backend]
 }
 
-const (
-	maxObserved   = 1 << 14 // sessions
-	maxOfABackend = 32
-)
+// maxObserved are 3 MB, and as many commits as are kept.
+const maxObserved = maxCommits
 
 func (o *observations) add(r *wire.Report) {
-	if *o == nil || len(*o) > maxObserved {
-		*o = observations{}
+	if o.sessions == nil {
+		o.sessions, o.seen = map[uint32]int32{}, map[int32]int{}
 	}
 	for _, b := range r.Backends {
-		list := (*o)[b.PID]
-		// The first query may have begun before the write, the second didn't.
-		if n := len(list); n > 1 && list[n-1].xid == b.XID && list[n-2].xid == b.XID {
+		if _, known := o.sessions[b.XID]; known {
 			continue
 		}
-		if len(list) >= maxOfABackend {
-			list = slices.Delete(list, 0, 1)
+		if o.order.Len() >= maxObserved {
+			o.forget(o.order.Pop())
 		}
-		(*o)[b.PID] = append(list, observation{b.XID, r.In, r.Out})
+		o.order.Push(b)
+		o.sessions[b.XID] = b.PID
+		o.seen[b.PID]++
 	}
 }
 
-// of is the transaction that a session was in, as seen by a query that began
-// after from and was answered before to; 0: nobody looked meanwhile.
-func (o observations) of(pid int32, from, to wire.Stamp) uint32 {
-	for _, x := range slices.Backward(o[pid]) {
-		if x.from >= from && x.to <= to {
-			return x.xid
+func (o *observations) forget(b wire.Backend) {
+	delete(o.sessions, b.XID)
+	if o.seen[b.PID]--; o.seen[b.PID] == 0 {
+		delete(o.seen, b.PID)
+	}
+}
+
+// session is that of a commit; 0: not known. Whoever ends a prepared transaction
+// need not be the session that made it.
+func (o *observations) session(c *commit) int32 {
+	if c.Kind == wire.CommitPrepared || c.Kind == wire.AbortPrepared {
+		return 0
+	}
+	return o.sessions[c.XID]
+}
+
+// own is the latest commit that is known to be a session's, and others says that
+// the known commits of others aren't. That is only so if the session was ever
+// seen: behind a pooler it never is, whose numbers for sessions are its own.
+func (o *observations) own(window []commit, f *Finished) (own *commit, others func(*commit) bool) {
+	none := func(*commit) bool { return false }
+	if f.Peer == nil || f.Peer.BackendPID == 0 || o.seen[f.Peer.BackendPID] == 0 {
+		return nil, none
+	}
+	pid := f.Peer.BackendPID
+	for i := range window {
+		if c := &window[i]; o.session(c) == pid && inWindow(c, f) {
+			own = c
 		}
 	}
-	return 0
+	return own, func(c *commit) bool {
+		s := o.session(c)
+		return s != 0 && s != pid
+	}
 }

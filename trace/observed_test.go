@@ -6,44 +6,77 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
+// judgedBy judges a write of session 42 whose window holds two commits: 7, which s1
+// released, and 8, which s2 did.
+func judgedBy(t *testing.T, change func(*Finished), seen ...wire.Backend) *Replication {
+	t.Helper()
+	k := twoStandbys(commitOf(7, 100))
+	k.sent(20, "s2", 120, commitOf(8, 120))
+	k.acked(70, "s2", 120, 120, 120) // s1 has it only later
+	k.acked(95, "s1", 120, 120, 120)
+	k.g.report(&wire.Report{Kind: wire.ReportObserved, Backends: seen})
+	var a attribution
+	a.servers = map[string]*replicas{"pg.p": &k.g}
+	a.setRule("pg.p", rule(t, "ANY 1 (s1, s2)"))
+	f := written("on", 90)
+	f.Peer = &wire.Peer{BackendPID: 42}
+	if change != nil {
+		change(f)
+	}
+	a.judge(f)
+	return &f.Replication
+}
+
 // A session that was seen in a transaction makes its commit certain, and with it
-// the member, whatever others there are.
+// the member, whatever others there are; and it rules that commit out for others.
 func TestJudge_ObservedSessionsAreExact(t *testing.T) {
 	for _, tt := range []struct {
-		about    string
-		pid      int32
-		xid      uint32
-		from, to int // of the query
-		by       string
-		basis    string
+		about string
+		seen  []wire.Backend
+		by    string
+		basis string
+		xid   uint32
 	}{
-		{"seen while it waited", 42, 7, 20, 21, "s1", BasisExact},
-		{"seen in the other", 42, 8, 20, 21, "s2", BasisExact},
-		{"another session", 43, 7, 20, 21, "", BasisUnknown},
-		{"a query that began before", 42, 7, 9, 21, "", BasisUnknown},
-		{"a query that ended afterwards", 42, 7, 20, 99, "", BasisUnknown},
-		{"a transaction of which no commit was seen", 42, 99, 20, 21, "", BasisUnknown},
+		{"seen while it waited", []wire.Backend{{PID: 42, XID: 7}}, "s1", BasisExact, 7},
+		{"seen in the other", []wire.Backend{{PID: 42, XID: 8}, {PID: 43, XID: 7}}, "s2", BasisExact, 8},
+		{"in both, as in a procedure", []wire.Backend{{PID: 42, XID: 7}, {PID: 42, XID: 8}}, "s2", BasisExact, 8},
+		{"nobody seen", nil, "", BasisUnknown, 0},
+		{"another's, and never seen itself", []wire.Backend{{PID: 43, XID: 7}}, "", BasisUnknown, 0},
+		{"a transaction of which no commit was seen", []wire.Backend{{PID: 42, XID: 99}}, "", BasisUnknown, 0},
+		{"one is another's", []wire.Backend{{PID: 42, XID: 99}, {PID: 43, XID: 8}}, "s1", BasisThenPrimary, 7},
+		{"both are others'", []wire.Backend{{PID: 42, XID: 99}, {PID: 43, XID: 8}, {PID: 44, XID: 7}}, "", BasisUnknown, 0},
 	} {
-		k := twoStandbys(commitOf(7, 100))
-		k.sent(20, "s2", 120, commitOf(8, 120))
-		k.acked(70, "s2", 120, 120, 120) // s1 has it only later
-		k.acked(95, "s1", 120, 120, 120)
-		k.g.report(&wire.Report{Kind: wire.ReportObserved, In: ms64(tt.from), Out: ms64(tt.to), Backends: []wire.Backend{{PID: tt.pid, XID: tt.xid}, {PID: 1, XID: 2}}})
-		var a attribution
-		a.servers = map[string]*replicas{"pg.p": &k.g}
-		a.setRule("pg.p", rule(t, "ANY 1 (s1, s2)"))
-		f := written("on", 90)
-		f.Peer = &wire.Peer{BackendPID: 42}
-		a.judge(f)
-		if r := &f.Replication; r.ReleasedBy != tt.by || r.Basis != tt.basis || tt.by != "" && r.XID != tt.xid {
+		if r := judgedBy(t, nil, tt.seen...); r.ReleasedBy != tt.by || r.Basis != tt.basis || r.XID != tt.xid {
 			t.Errorf("%s: %+v", tt.about, r)
 		}
 	}
+	// What the session said of its level doesn't matter against what was seen.
+	r := judgedBy(t, func(f *Finished) { f.Postgres.SynchronousCommit = "remote_apply" }, wire.Backend{PID: 42, XID: 7})
+	if r.Basis != BasisExact || r.XID != 7 {
+		t.Errorf("another level than was believed: %+v", r)
+	}
+	// The end of a prepared transaction is of whoever ends it.
+	r = judgedBy(t, func(f *Finished) { f.Peer = &wire.Peer{BackendPID: 7} }, wire.Backend{PID: 42, XID: 7}, wire.Backend{PID: 7, XID: 1})
+	if r.XID != 8 {
+		t.Errorf("another session's write: %+v", r)
+	}
+	var o observations
+	o.add(&wire.Report{Backends: []wire.Backend{{PID: 42, XID: 7}}})
+	if s := o.session(&commit{Commit: wire.Commit{XID: 7, Kind: wire.CommitPrepared}}); s != 0 {
+		t.Errorf("whoever prepared it, %d, is taken for who ends it", s)
+	}
+}
+
+func TestObservations_AreBounded(t *testing.T) {
 	var o observations
 	for i := range 3 * maxObserved {
-		o.add(&wire.Report{Backends: []wire.Backend{{PID: int32(i), XID: 1}, {PID: 1, XID: uint32(i)}}})
+		b := wire.Backend{PID: int32(i/2 + 1), XID: uint32(i + 1)}
+		o.add(&wire.Report{Backends: []wire.Backend{b, b}})
 	}
-	if len(o) > maxObserved+1 || len(o[1]) > maxOfABackend {
-		t.Errorf("%d sessions are kept, %d of one", len(o), len(o[1]))
+	if len(o.sessions) != maxObserved || len(o.seen) != maxObserved/2 || o.order.Len() != maxObserved {
+		t.Errorf("%d transactions and %d sessions are kept", len(o.sessions), len(o.seen))
+	}
+	if o.sessions[1] != 0 || o.sessions[3*maxObserved] == 0 {
+		t.Error("not the latest are kept")
 	}
 }

@@ -16,7 +16,7 @@ type replicas struct {
 	blind   bool // the log came and could not be read
 	gaps    []gap
 
-	// PostgreSQL's: who was seen in which transaction.
+	// PostgreSQL's: whose transactions were seen.
 	observed observations
 
 	// MongoDB's: when the log was first read on its way to any member, the latest
@@ -68,6 +68,7 @@ func (g *replicas) report(r *wire.Report) {
 		if !slices.ContainsFunc(g.members, func(m *member) bool { return m.left == 0 }) {
 			// Meanwhile it may have become another server, whose log begins afresh.
 			g.commits.forget(len(g.commits.list))
+			g.observed = observations{}
 		}
 		g.member(r.Member, r.Connection).catching = !r.CaughtUp
 	case wire.ReportLeft:

@@ -23,6 +23,7 @@ type Tracer struct {
 	sourceChanges atomic.Uint64
 	spare         sync.Pool // of *wire.Exchange, handled
 
+	committing  func(server string) // nil: nobody asks
 	attribution attribution
 	markers     markers
 	activities  Activities
@@ -92,16 +93,21 @@ func (t *Tracer) append(j job) {
 // blocks. A report that finds no room is counted as dropped, and writes of its
 // time are attributed to nobody.
 func (t *Tracer) OfferReport(r *wire.Report, c *Conn) {
+	if t.committing != nil && len(r.Commits) > 0 {
+		t.committing(serverOf(c))
+	}
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
 		return
 	}
 	if len(t.pending) >= t.limit {
-		if t.missing.from == 0 {
-			t.missing.from = max(r.In, 1)
+		if r.Kind != wire.ReportObserved { // without which less is known, and nothing wrong
+			if t.missing.from == 0 {
+				t.missing.from = max(r.In, 1)
+			}
+			t.missing.to = max(r.In, r.Out)
 		}
-		t.missing.to = max(r.In, r.Out)
 		t.mu.Unlock()
 		t.dropped.Add(1)
 		return
@@ -114,6 +120,33 @@ func (t *Tracer) OfferReport(r *wire.Report, c *Conn) {
 // Conn.To if that's a member of a cluster ("pg.p"), else its host:port. Without
 // a rule nothing is known of whom its writes wait for.
 func (t *Tracer) SetRule(server string, r Rule) { t.attribution.setRule(server, r) }
+
+// ChangeRule is SetRule for one that came into force between since, when the one
+// before it still was, and now. Writes that ended before then are judged by that
+// one, and of those that were under way meanwhile nobody knows.
+func (t *Tracer) ChangeRule(server string, r Rule, since time.Time) {
+	t.attribution.changeRule(server, r, since, time.Now())
+}
+
+// SetCommitDefaults says what level the sessions of a server have that don't say
+// it; the server is named as for SetRule. Nil: not known. d must not be changed
+// afterwards.
+func (t *Tracer) SetCommitDefaults(server string, d *CommitDefaults) {
+	t.attribution.defaults.change(server, func(*CommitDefaults) *CommitDefaults { return d })
+}
+
+// Observe takes in which sessions of a server wait for standbys, in which
+// transactions. With that, a session's commit is known among others of its time
+// (BasisExact). The server is named as for SetRule; it must be a member of a
+// cluster.
+func (t *Tracer) Observe(server string, waiting []wire.Backend) {
+	t.OfferReport(&wire.Report{Kind: wire.ReportObserved, Backends: waiting}, &Conn{To: server})
+}
+
+// WatchCommits has f called whenever commits were seen on their way to a standby
+// of a server, by whoever saw them: f must not block. It must be called before
+// anything is offered.
+func (t *Tracer) WatchCommits(f func(server string)) { t.committing = f }
 
 // WatchSyncSources has f called whenever a member of a replica set turns out to
 // follow another than before: by their names, or addresses where those aren't

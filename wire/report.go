@@ -6,7 +6,8 @@ type ReportKind uint8
 // What a replication connection says. Joined: the member at its client's end
 // began to receive the log. Sent: a piece of the log is on its way to that
 // member. Reached: members acknowledge how far they have come. Left: the
-// connection's member receives no more.
+// connection's member receives no more. Observed is no connection's: the server
+// was asked who waits.
 const (
 	ReportJoined ReportKind = iota
 	ReportSent
@@ -15,9 +16,8 @@ const (
 	ReportObserved
 )
 
-// Backend is a session of PostgreSQL in a transaction that has a number
-// (pg_stat_activity.pid, backend_xid). It's seen while the commit waits for
-// standbys, since the transaction ends after that.
+// Backend is a session of PostgreSQL that waits for standbys, in a transaction
+// that has a number and ends only after that (pg_stat_activity.pid, backend_xid).
 type Backend struct {
 	PID int32
 	XID uint32
