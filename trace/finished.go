@@ -1,6 +1,10 @@
 package trace
 
-import "github.com/wirewait/wirewait/wire"
+import (
+	"strconv"
+
+	"github.com/wirewait/wirewait/wire"
+)
 
 // Missing reports that a reply was due and never came whole: the connection
 // ended first, so nobody knows from here whether the write was done.
@@ -14,6 +18,20 @@ func (f *Finished) Missing() bool {
 // fail; see Unreplicated.
 func (f *Finished) Failed() bool {
 	return f.Missing() || f.Answered && !f.OK || f.Mongo.WriteErrors > 0 || f.Postgres.RolledBack
+}
+
+// StatusCode is the server's code, of the error, else of the first write error,
+// else of the write concern's; empty if there was none.
+func (f *Finished) StatusCode() string {
+	switch m := &f.Mongo; {
+	case f.ErrorCode != "":
+		return f.ErrorCode
+	case m.WriteErrors > 0 && m.WriteErrCode != 0:
+		return strconv.Itoa(int(m.WriteErrCode))
+	case m.ConcernError != 0:
+		return strconv.Itoa(int(m.ConcernError))
+	}
+	return ""
 }
 
 // Unreplicated reports that the write was done on the server it was sent to,

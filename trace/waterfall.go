@@ -46,12 +46,17 @@ func (f *Finished) shown(part string) bool {
 	return false
 }
 
-func (f *Finished) headline() string {
-	name := f.Postgres.Summary
-	if name == "" {
-		name = strings.TrimSpace(f.Operation + " " + f.Collection)
+// Summary is the operation and what it was done to, as far as known: "insert
+// orders". It holds no literal.
+func (f *Finished) Summary() string {
+	if f.Postgres.Summary != "" {
+		return f.Postgres.Summary
 	}
-	words := []string{name, f.Concern(), ms(f.Waits.Total) + " ms"}
+	return strings.TrimSpace(f.Operation + " " + f.Collection)
+}
+
+func (f *Finished) headline() string {
+	words := []string{f.Summary(), f.Concern(), ms(f.Waits.Total) + " ms"}
 	switch {
 	case f.NoReply:
 		words = append(words, "no reply expected")

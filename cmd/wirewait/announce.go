@@ -39,6 +39,7 @@ func (s *service) announce(w io.Writer) {
 		fmt.Fprintln(w, "admin: off")
 		return
 	}
+	fmt.Fprintf(w, "page: http://%s/\n", s.admin.Addr())
 	fmt.Fprintf(w, "admin: http://%s/metrics and /healthz\n", s.admin.Addr())
 }
 

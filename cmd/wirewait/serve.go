@@ -39,6 +39,7 @@ type service struct {
 	proxy     atomic.Pointer[proxy.Proxy] // nil until it has started
 	admin     *admin.Server               // nil: off
 	summary   *trace.Summary              // nil: admin is off, so nobody asks
+	slow      *trace.Slow                 // nil: likewise
 	throwAway *proxy.ThrowAway            // nil: not --tls auto
 	observers observers
 	stopping  atomic.Bool
@@ -105,8 +106,8 @@ func (s *service) start(ctx context.Context) (err error) {
 	}
 	consumers := []trace.Consumer{s.exporter}
 	if s.options.admin != "" {
-		s.summary = &trace.Summary{}
-		consumers = append(consumers, s.summary)
+		s.summary, s.slow = &trace.Summary{}, &trace.Slow{}
+		consumers = append(consumers, s.summary, s.slow)
 	}
 	s.tracer = trace.New(traceQueue, consumers...)
 	s.tracer.WatchSyncSources(func(member, was, is string) {

@@ -2,6 +2,7 @@
 // scraper or a test may ask of a running wirewait, and change. It knows nothing
 // of OpenTelemetry and is handed the handler of its metrics.
 //
+//	GET /          a page for people, which shows what /v1 says
 //	GET /metrics   the handler that it was given
 //	GET /healthz   200 "ok", or 503 with the reason
 //	/v1/...        links, rules, connections, waits, scenario, config, health:
@@ -109,6 +110,7 @@ func routes(c Config) http.Handler {
 	}
 	if c.Control != nil {
 		c.Control.routes(mux, c.Token)
+		pageRoutes(mux)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

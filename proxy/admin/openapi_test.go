@@ -45,7 +45,11 @@ var asked = []struct {
 	{"GET", "/v1/connections/{id}", "", 404},
 	{"GET", "/v1/waits", "", 200},
 	{"GET", "/v1/waits?by=link,operation,basis,replication,concern&reads=true&exact=concern", "", 200},
+	{"GET", "/v1/waits?by=concern&buckets=true", "", 200},
 	{"GET", "/v1/waits?by=colour", "", 400},
+	{"GET", "/v1/writes", "", 200},
+	{"GET", "/v1/writes?link=a&waits_for=majority&limit=1", "", 200},
+	{"GET", "/v1/writes?limit=none", "", 400},
 	{"DELETE", "/v1/waits", "", 200},
 	{"GET", "/v1/scenario", "", 200},
 	{"PUT", "/v1/scenario", `{"name": "evening", "end": "1h", "steps": [{"name": "slow", "at": "0s", "links": {"a": {"rtt": "1s"}, "b": "base"}}]}`, 200},
@@ -62,7 +66,10 @@ func TestOpenAPI_IsWhatIsAnswered(t *testing.T) {
 	dial(t, p, "a")
 	x := &wire.Exchange{Protocol: wire.MongoDB, Operation: "insert", Write: true, Answered: true, OK: true}
 	x.Mongo.WriteConcern = wire.WriteConcern{W: "majority", Source: "command"}
-	summary.Consume(&trace.Finished{Exchange: x, Conn: &trace.Conn{Link: "a"}, Waits: trace.Split(x)})
+	write := &trace.Finished{Exchange: x, Conn: &trace.Conn{Link: "a"}, Waits: trace.Split(x)}
+	write.Replication.Acknowledged = []trace.MemberWait{{Member: "rs0.b", SyncSource: "rs0.a"}}
+	summary.Consume(write)
+	a.slow.Consume(write)
 	var all Connections
 	a.call("GET", "/v1/connections", "", &all)
 	values := strings.NewReplacer("{name}", "a", "{id}", jsonNumber(all.Connections[0].ID))
@@ -154,7 +161,7 @@ func TestOpenAPI_NamesEveryField(t *testing.T) {
 	}
 	for _, v := range []any{
 		Refusal{}, Health{}, Links{}, Link{}, LinkSource{}, LinkConnections{}, Way{}, Delay{}, OneWay{}, Connections{}, Connection{}, ConnectionWay{},
-		Waits{}, Wait{}, Quantiles{}, Scenario{}, Rules{}, Rule{}, RuleLink{},
+		Waits{}, Wait{}, Quantiles{}, Buckets{}, Writes{}, Write{}, WriteMember{}, Parts{}, Scenario{}, Rules{}, Rule{}, RuleLink{},
 	} {
 		typ := reflect.TypeOf(v)
 		schema, ok := dig(d, "components", "schemas", typ.Name()).(object)

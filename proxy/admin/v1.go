@@ -19,6 +19,8 @@ type Control struct {
 	Proxy func() *proxy.Proxy
 	// Waits are the writes that were seen; nil: they are not counted.
 	Waits *trace.Summary
+	// Slow are the slowest writes of late; nil: none are kept.
+	Slow *trace.Slow
 	// Settings are how wirewait was started, with nothing secret in them; they
 	// must be fit for encoding/json. Nil: nobody says.
 	Settings func() any
@@ -85,6 +87,8 @@ func (c *Control) handlers() map[string]handler {
 
 		"GET /v1/waits":    c.waits,
 		"DELETE /v1/waits": c.resetWaits,
+
+		"GET /v1/writes": c.writes,
 
 		"GET /v1/scenario":    c.scenario,
 		"PUT /v1/scenario":    c.startScenario,

@@ -48,6 +48,25 @@ type Wait struct {
 	Server      Quantiles `json:"server"`
 	Replication Quantiles `json:"replication"`
 	Reply       Quantiles `json:"reply"`
+	// ReleasedBy counts the members whose acknowledgements released the writes.
+	ReleasedBy map[string]uint64 `json:"released_by,omitempty"`
+	// Buckets are what Total is worked out from, if they were asked for.
+	Buckets *Buckets `json:"buckets,omitempty"`
+}
+
+// Buckets say how often each duration was seen, to 1 %. They only ever grow until
+// DELETE /v1/waits: subtract earlier ones and you have those of the time between.
+type Buckets struct {
+	MS     []float64 `json:"ms"`
+	Counts []uint64  `json:"counts"`
+}
+
+func describeBuckets(list []trace.Bucket) *Buckets {
+	b := &Buckets{make([]float64, len(list)), make([]uint64, len(list))}
+	for i := range list {
+		b.MS[i], b.Counts[i] = ms(list[i].Time), list[i].Count
+	}
+	return b
 }
 
 // Quantiles describe many durations, in milliseconds.
@@ -68,6 +87,9 @@ func (c *Control) waits(p *proxy.Proxy, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	by, err := parseBy(q.Get("by"), q.Get("reads"), q.Get("exact"))
 	if err != nil {
+		return nil, err
+	}
+	if by.Buckets, err = yesOrNo("buckets", q.Get("buckets")); err != nil {
 		return nil, err
 	}
 	link := q.Get("link")
@@ -133,28 +155,40 @@ func parseBy(words, reads, exact string) (by trace.By, err error) {
 	default:
 		return by, refuse(http.StatusBadRequest, fmt.Sprintf("exact=%q: use concern (it is known exactly what a write waited for) or replication (and for whom)", exact))
 	}
-	switch reads {
+	by.Reads, err = yesOrNo("reads", reads)
+	return by, err
+}
+
+func yesOrNo(name, given string) (bool, error) {
+	switch given {
 	case "", "false":
+		return false, nil
 	case "true":
-		by.Reads = true
-	default:
-		return by, refuse(http.StatusBadRequest, fmt.Sprintf("reads=%q: use true or false", reads))
+		return true, nil
 	}
-	return by, nil
+	return false, refuse(http.StatusBadRequest, fmt.Sprintf("%s=%q: use true or false", name, given))
 }
 
 func describeRow(r *trace.Row) Wait {
-	return Wait{
+	w := Wait{
 		Link: r.Link, Protocol: r.Protocol, Operation: r.Operation, WaitsFor: r.Concern, Basis: r.Basis, ReplicationBasis: r.ReplicationBasis, Write: r.Write,
 		Count: r.Count, Errors: r.Errors, Missing: r.Missing,
 		Total: quantiles(r.Total), Receive: quantiles(r.Receive), Request: quantiles(r.Request),
 		Server: quantiles(r.Server), Replication: quantiles(r.Replication), Reply: quantiles(r.Reply),
+		ReleasedBy: r.ReleasedBy,
 	}
+	if r.Buckets != nil {
+		w.Buckets = describeBuckets(r.Buckets)
+	}
+	return w
 }
 
 func (c *Control) resetWaits(*proxy.Proxy, *http.Request) (any, error) {
 	if c.Waits != nil {
 		c.Waits.Reset()
+	}
+	if c.Slow != nil {
+		c.Slow.Reset()
 	}
 	return struct{}{}, nil
 }

@@ -153,7 +153,7 @@ func appendFaults(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValu
 }
 
 func appendOutcome(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue {
-	a = appendString(a, semconv.DBResponseStatusCodeKey, statusCode(f))
+	a = appendString(a, semconv.DBResponseStatusCodeKey, f.StatusCode())
 	if f.Failed() {
 		a = appendString(a, semconv.ErrorTypeKey, errorType(f))
 	}
@@ -166,25 +166,11 @@ func appendOutcome(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyVal
 	return a
 }
 
-// statusCode is the server's code, of the error, else of the first write
-// error, else of the write concern's.
-func statusCode(f *trace.Finished) string {
-	switch m := &f.Mongo; {
-	case f.ErrorCode != "":
-		return f.ErrorCode
-	case m.WriteErrors > 0 && m.WriteErrCode != 0:
-		return strconv.Itoa(int(m.WriteErrCode))
-	case m.ConcernError != 0:
-		return strconv.Itoa(int(m.ConcernError))
-	}
-	return ""
-}
-
 func errorType(f *trace.Finished) string {
 	if f.Missing() {
 		return errorNoReply
 	}
-	if code := statusCode(f); code != "" {
+	if code := f.StatusCode(); code != "" {
 		return code
 	}
 	if f.Postgres.RolledBack {
