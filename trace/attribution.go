@@ -81,6 +81,7 @@ const settleTime = 100 * time.Millisecond
 type attribution struct {
 	rules    perServer[[]ruling]
 	defaults perServer[*CommitDefaults]
+	standbys perServer[[]string]
 	servers  map[string]*replicas
 	mongo    mongoSets
 }
@@ -147,7 +148,7 @@ func (a *attribution) judge(f *Finished) {
 	}
 	switch f.Protocol {
 	case wire.Postgres:
-		g.judgePostgres(f, a.ruleFor(server, f))
+		g.judgePostgres(f, a.ruleFor(server, f), a.standbys.of(server))
 	case wire.MongoDB:
 		a.judgeMongo(g, f)
 	}

@@ -35,7 +35,7 @@ const (
 // if one standby released them all, it's certain which. Where somebody observes
 // the primary's sessions, the commit itself is. A commit is never seen
 // before it's flushed, and the reply never sent before the release.
-func (g *replicas) judgePostgres(f *Finished, rule Rule) {
+func (g *replicas) judgePostgres(f *Finished, rule Rule, standbys []string) {
 	r := &f.Replication
 	from, to := f.Sides[wire.ToServer].LastOut, f.Sides[wire.ToClient].LastIn
 	level := f.Postgres.SynchronousCommit
@@ -60,7 +60,7 @@ func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 		if len(window) > 0 {
 			r.Began, r.Released = window[len(window)-1].seen, to
 		}
-	case !g.whole(from, to) || g.blind || from <= g.commits.forgotten:
+	case !g.whole(from, to) || g.blind || !g.sees(standbys) || from <= g.commits.forgotten:
 		r.Basis = BasisUnknown
 	case len(window) == 0:
 		r.Basis = BasisNoCommit
@@ -70,6 +70,16 @@ func (g *replicas) judgePostgres(f *Finished, rule Rule) {
 	default:
 		g.choose(f, g.explain(window, f, rule))
 	}
+}
+
+// sees reports whether all of these standbys were seen, if not now then before.
+func (g *replicas) sees(standbys []string) bool {
+	for _, name := range standbys {
+		if !slices.ContainsFunc(g.members, func(m *member) bool { return equalFoldASCII(m.name, name) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *replicas) anyThere(at wire.Stamp) bool {

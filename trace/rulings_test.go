@@ -94,12 +94,28 @@ func TestJudge_ObservedDefault(t *testing.T) {
 	}
 }
 
+// A standby that the server knows and we don't see may be the one.
+func TestJudge_StandbysThatPassByElsewhere(t *testing.T) {
+	for basis, standbys := range map[string][]string{
+		BasisUnanimous: {"S1", "s2"}, BasisUnknown: {"s1", "s3"},
+	} {
+		var a attribution
+		a.servers = map[string]*replicas{"pg.p": &twoStandbys(commitOf(7, 100)).g}
+		a.setRule("pg.p", rule(t, "ANY 1 (*)"))
+		a.standbys.change("pg.p", func([]string) []string { return standbys })
+		f := written("on", 41)
+		if a.judge(f); f.Replication.Basis != basis {
+			t.Errorf("%v: %+v, want %s", standbys, f.Replication, basis)
+		}
+	}
+}
+
 // Whoever watches is told of commits that are on their way, and of nothing else.
 func TestTracer_TellsOfCommits(t *testing.T) {
 	tr := New(10)
 	defer tr.Close()
 	var told []string
-	tr.WatchCommits(func(server string) { told = append(told, server) })
+	tr.WatchCommits(func(c *Conn) { told = append(told, c.To) })
 	for _, r := range []*wire.Report{
 		{Kind: wire.ReportReached}, {Kind: wire.ReportSent}, {Kind: wire.ReportSent, Commits: []wire.Commit{commitOf(7, 100)}},
 	} {

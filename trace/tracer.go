@@ -23,7 +23,7 @@ type Tracer struct {
 	sourceChanges atomic.Uint64
 	spare         sync.Pool // of *wire.Exchange, handled
 
-	committing  func(server string) // nil: nobody asks
+	committing  func(*Conn) // nil: nobody asks
 	attribution attribution
 	markers     markers
 	activities  Activities
@@ -94,7 +94,7 @@ func (t *Tracer) append(j job) {
 // time are attributed to nobody.
 func (t *Tracer) OfferReport(r *wire.Report, c *Conn) {
 	if t.committing != nil && len(r.Commits) > 0 {
-		t.committing(serverOf(c))
+		t.committing(c)
 	}
 	t.mu.Lock()
 	if t.closed {
@@ -135,6 +135,14 @@ func (t *Tracer) SetCommitDefaults(server string, d *CommitDefaults) {
 	t.attribution.defaults.change(server, func(*CommitDefaults) *CommitDefaults { return d })
 }
 
+// SetStandbys says which standbys a server knows that its commits may wait for,
+// by their application names. While one of them was never seen here, its
+// acknowledgements pass by elsewhere, and nobody knows who releases commits. The
+// server is named as for SetRule.
+func (t *Tracer) SetStandbys(server string, names []string) {
+	t.attribution.standbys.change(server, func([]string) []string { return names })
+}
+
 // Observe takes in which sessions of a server wait for standbys, in which
 // transactions. With that, a session's commit is known among others of its time
 // (BasisExact). The server is named as for SetRule; it must be a member of a
@@ -143,10 +151,10 @@ func (t *Tracer) Observe(server string, waiting []wire.Backend) {
 	t.OfferReport(&wire.Report{Kind: wire.ReportObserved, Backends: waiting}, &Conn{To: server})
 }
 
-// WatchCommits has f called whenever commits were seen on their way to a standby
-// of a server, by whoever saw them: f must not block. It must be called before
-// anything is offered.
-func (t *Tracer) WatchCommits(f func(server string)) { t.committing = f }
+// WatchCommits has f called whenever commits were seen on their way to a standby,
+// with its connection, by whoever saw them: f must not block. It must be called
+// before anything is offered.
+func (t *Tracer) WatchCommits(f func(*Conn)) { t.committing = f }
 
 // WatchSyncSources has f called whenever a member of a replica set turns out to
 // follow another than before: by their names, or addresses where those aren't

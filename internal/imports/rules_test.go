@@ -16,7 +16,7 @@ var own = map[string][]string{
 	"inject":         {"wire"},
 	"proxy/pump":     {"wire", "inject"},
 	"proxy/admin":    {"wire", "inject", "proxy", "proxy/config", "trace"},
-	"proxy/observe":  {"trace"},
+	"proxy/observe":  {"trace", "wire"},
 	"proxy/config":   {"wire", "inject", "proxy", "trace"},
 	"proxy":          {"wire", "wire/mongo", "wire/postgres", "inject", "proxy/pump", "trace"},
 	"trace":          {"wire"},
