@@ -78,7 +78,7 @@ func check(t *testing.T, a *trace.Activity, want map[trace.Measure]float64) {
 func TestMongoStatus_TheSameInOldAndNewPlaces(t *testing.T) {
 	t.Parallel()
 	common := map[trace.Measure]float64{
-		trace.Checkpoint: 1, // one ended meanwhile, or runs
+		trace.Checkpoint:   1, // one ended meanwhile, or runs
 		trace.JournalSyncs: 5, trace.JournalTime: 3, trace.JournalBytes: 2048, trace.CheckpointTime: 321,
 		trace.FlowControl: 0, trace.FlowControlRate: 1e9, trace.FlowControlWait: 1,
 		trace.Writes: 2.5, trace.WriteTime: 10, trace.WriteConflicts: 1.5,
