@@ -137,7 +137,8 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 	t.Cleanup(front.Close)
 	config := proxy.Config{Tracer: r.tracer, Seed: 7}
 	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true}
-	rules := &trace.ReplicaSet{}
+	labOptions.Modes = map[string]map[string]int{"bothSides": {"side": 2}}
+	rules := &trace.ReplicaSet{Modes: labOptions.Modes}
 	for i, m := range []byte(setMembers) {
 		to := proxy.LinkConfig{Name: "members-" + string(m), To: memberName(m), Listen: front.Addr(i), Upstream: upstream.Addr(i), Protocol: wire.MongoDB}
 		to.Sources = setSources(m, front, o)
@@ -153,12 +154,13 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 				})
 			}
 		}
-		member := mongod.MemberOptions{Host: front.Addr(i)}
+		side := map[string]string{"side": map[byte]string{'a': "east", 'b': "west", 'c': "east"}[m]}
+		member := mongod.MemberOptions{Host: front.Addr(i), Tags: side}
 		if o.noHostInfo && !o.pairs {
 			member.From = fmt.Sprintf("127.0.0.%d", 2+i)
 		}
 		labOptions.Members = append(labOptions.Members, member)
-		rules.Members = append(rules.Members, trace.SetMember{Name: memberName(m), ID: i, Votes: 1})
+		rules.Members = append(rules.Members, trace.SetMember{Name: memberName(m), ID: i, Votes: 1, Tags: side})
 	}
 	for _, m := range rules.Members {
 		r.tracer.SetRule(m.Name, rules.From(m.Name))

@@ -31,6 +31,7 @@ func TestRealSet_NearerAndFartherSecondary(t *testing.T) {
 				{writeconcern.Majority(), "rs0.c", setRTTs["ac"]},
 				{&writeconcern.WriteConcern{W: 2}, "rs0.c", setRTTs["ac"]},
 				{&writeconcern.WriteConcern{W: 3}, "rs0.b", setRTTs["ab"]},
+				{&writeconcern.WriteConcern{W: "bothSides"}, "rs0.b", setRTTs["ab"]},
 				{nil, "rs0.c", setRTTs["ac"]},
 			} {
 				r.write(t, clients, 5, tt.wc)

@@ -287,6 +287,14 @@ func TestJudgeMongo_Modes(t *testing.T) {
 		if r := &f.Replication; r.ReleasedBy != want[0] || r.Basis != want[1] {
 			t.Errorf("%s: by %q, %s; want %q", mode, r.ReleasedBy, r.Basis, want)
 		}
+		k, f = twoSecondaries(set), order("{...}", "", 90)
+		if f.Mongo.WriteConcern.Tags = set.Modes[mode]; f.Mongo.WriteConcern.Tags == nil {
+			continue
+		}
+		k.a.judge(f)
+		if r := &f.Replication; r.ReleasedBy != want[0] || r.Basis != want[1] {
+			t.Errorf("%s as an object: by %q, %s; want %q", mode, r.ReleasedBy, r.Basis, want)
+		}
 	}
 }
 

@@ -131,7 +131,7 @@ type need struct {
 	voters  bool // only those that vote count
 	level   wire.Level
 	journal bool
-	mode    map[string]int // instead of a number, by tag
+	mode    map[string]int // instead of a number: of how many values of each tag
 	assumed bool           // it's the default, as far as is known
 }
 
@@ -151,6 +151,9 @@ func (v *setView) needOf(wc *wire.WriteConcern) (n need) {
 	}
 	count, err := strconv.Atoi(w)
 	mode := v.set.Modes[w]
+	if wc.Tags != nil {
+		mode = wc.Tags
+	}
 	switch {
 	case wc.Source == wire.UnknownConcern || err != nil && w != "majority" && mode == nil:
 		n.unknown = true // a mode is in the set's configuration

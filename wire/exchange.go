@@ -124,9 +124,12 @@ type MongoFields struct {
 type WriteConcern struct {
 	// Raw is the BSON document as sent, at most 1 KiB; empty if none was sent.
 	Raw []byte
-	// W is "majority", a number in decimal, a tag's name, "{...}" for an object
+	// W is "majority", a number in decimal, a mode's name, "{...}" for an object
 	// of tags, or "" if the document has none.
 	W string
+	// Tags is that object: members with so many values of each tag are waited for.
+	// It's never changed.
+	Tags map[string]int
 	// J is "true", "false", or "" if not stated.
 	J string
 	// WTimeout is zero if not stated.

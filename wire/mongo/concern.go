@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"math"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -23,6 +24,9 @@ func readConcern(wc *wire.WriteConcern, v []byte, text *interned) bool {
 	}
 	if w, err := doc.LookupErr("w"); err == nil {
 		wc.W = concernW(w, text)
+		if w.Type == bson.TypeEmbeddedDocument {
+			wc.Tags = concernTags(bson.Raw(w.Value), text)
+		}
 	}
 	if j, err := doc.LookupErr("j"); err == nil {
 		wc.J = concernJ(j)
@@ -49,6 +53,27 @@ func concernW(w bson.RawValue, text *interned) string {
 		}
 	}
 	return ""
+}
+
+// maxConcernTags is far more than a set has.
+const maxConcernTags = 50
+
+// concernTags reads w as an object, {dc: 2}; nil if it isn't all numbers.
+func concernTags(w bson.Raw, text *interned) map[string]int {
+	elements, err := w.Elements()
+	if err != nil || len(elements) > maxConcernTags {
+		return nil
+	}
+	tags := make(map[string]int, len(elements))
+	for _, e := range elements {
+		v := e.Value()
+		n, ok := number(byte(v.Type), v.Value)
+		if !ok || n < 0 || n > math.MaxInt32 {
+			return nil
+		}
+		tags[text.text([]byte(e.Key()))] = int(n)
+	}
+	return tags
 }
 
 func concernJ(j bson.RawValue) string {

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,24 @@ func TestConcern_EveryWriteConcern(t *testing.T) {
 			if sent := doc(t, c.wc); len(sent) <= maxConcern != (string(got.Raw) == string(sent)) {
 				t.Errorf("%v is kept as %x", c.wc, got.Raw)
 			}
+		}
+	}
+}
+
+// An object of tags is kept as what it asks for; one that a server refuses isn't.
+func TestConcern_Tags(t *testing.T) {
+	for _, c := range []struct {
+		w    any
+		tags map[string]int
+	}{
+		{bson.D{{Key: "dc", Value: 2}, {Key: "rack", Value: int64(3)}}, map[string]int{"dc": 2, "rack": 3}},
+		{bson.D{{Key: "dc", Value: 2.0}}, map[string]int{"dc": 2}},
+		{bson.D{{Key: "dc", Value: "two"}}, nil}, {bson.D{{Key: "dc", Value: -1}}, nil},
+		{"dc", nil}, {2, nil},
+	} {
+		x := ofCommand(t, bson.D{{Key: "insert", Value: "c"}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: c.w}}}, {Key: "$db", Value: "d"}})
+		if got := x.Mongo.WriteConcern.Tags; !maps.Equal(got, c.tags) {
+			t.Errorf("w: %v has the tags %v", c.w, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mongod
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 // concern is what a write waits for (src/mongo/db/write_concern.cpp).
 type concern struct {
 	majority   bool
-	members    int // w: N; 1 if majority
+	members    int   // w: N; 1 if majority or mode
+	mode       *mode // nil: none
 	journal    bool
 	timeout    time.Duration // 0: for ever
 	provenance string
@@ -34,7 +36,7 @@ func (s *Server) concernOf(q *request) (concern, error) {
 	} else if err := c.read(w); err != nil {
 		return c, err
 	}
-	if s.set == nil && c.members > 1 {
+	if s.set == nil && (c.members > 1 || c.mode != nil) {
 		return c, badValue("cannot use 'w' > 1 when a host is not replicated")
 	}
 	fsync := truth(doc.Lookup("fsync"))
@@ -58,22 +60,25 @@ func (c *concern) read(w bson.RawValue) error {
 		c.members = int(n)
 		return nil
 	}
-	name, ok := w.StringValueOK()
-	switch {
-	case !ok:
-		return notImplemented("a write concern by tags")
-	case name != "majority":
-		return &commandError{code: 79, name: "UnknownReplWriteConcern", message: "No write concern mode named '" + name + "' found in replica set configuration"}
+	if name, ok := w.StringValueOK(); ok {
+		if c.majority = name == "majority"; !c.majority {
+			c.mode = &mode{name: name}
+		}
+		return nil
 	}
-	c.majority = true
-	return nil
+	var err error
+	c.mode, err = readTags(w)
+	return err
 }
 
 // document is the concern as errInfo shows it.
 func (c concern) document() bson.D {
 	d := bson.D{{Key: "w", Value: int32(c.members)}}
-	if c.majority {
+	switch {
+	case c.majority:
 		d[0].Value = "majority"
+	case c.mode != nil:
+		d[0].Value = c.mode.value()
 	}
 	if c.journal {
 		d = append(d, bson.E{Key: "j", Value: true})
@@ -114,7 +119,7 @@ func (s *Server) await(w *waiter) bson.D {
 }
 
 // own reports whether the concern is about this member alone.
-func (c concern) own() bool { return !c.majority && c.members <= 1 }
+func (c concern) own() bool { return !c.majority && c.mode == nil && c.members <= 1 }
 
 func wcError(code int32, name, message string, info bson.D) bson.D {
 	d := bson.D{{Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: message}}
@@ -124,11 +129,15 @@ func wcError(code int32, name, message string, info bson.D) bson.D {
 	return d
 }
 
-// label is the concern in a word or two: "majority", "3", "1 j".
+// label is the concern in a word or two: "majority", "3", "1 j", a mode's name,
+// "tags".
 func (c concern) label() string {
-	s := "majority"
-	if !c.majority {
-		s = strconv.Itoa(c.members)
+	s := strconv.Itoa(c.members)
+	switch {
+	case c.majority:
+		s = "majority"
+	case c.mode != nil:
+		s = cmp.Or(c.mode.name, "tags")
 	}
 	if c.journal {
 		s += " j"

@@ -12,6 +12,7 @@ type config struct {
 	id       bson.ObjectID // replicaSetId
 	members  []configMember
 	chaining bool
+	modes    map[string]map[string]int
 	// Times in milliseconds, as the configuration has them.
 	electionTimeout, heartbeatInterval int64
 }
@@ -78,7 +79,7 @@ func (c *config) document() bson.D {
 			{Key: "heartbeatTimeoutSecs", Value: int32(heartbeatTimeout.Seconds())},
 			{Key: "electionTimeoutMillis", Value: int32(c.electionTimeout)},
 			{Key: "catchUpTimeoutMillis", Value: int32(-1)}, {Key: "catchUpTakeoverDelayMillis", Value: int32(30000)},
-			{Key: "getLastErrorModes", Value: bson.D{}},
+			{Key: "getLastErrorModes", Value: c.modesDocument()},
 			{Key: "getLastErrorDefaults", Value: bson.D{{Key: "w", Value: int32(1)}, {Key: "wtimeout", Value: int32(0)}}},
 			{Key: "replicaSetId", Value: c.id},
 		}},

@@ -211,8 +211,8 @@ func (s *Server) waitFor(last OpTime, c concern, replies bool) *waiter {
 	w := &waiter{last: last, concern: c, since: time.Now(), done: make(chan struct{})}
 	switch {
 	case !replies || c.own() && (!c.journal || c.members == 0):
-	case c.members > len(r.config.members):
-		w.problem = wcError(100, "UnsatisfiableWriteConcern", "Not enough data-bearing nodes", nil)
+	case r.config.cannot(c) != nil:
+		w.problem = r.config.cannot(c)
 	case r.met(w):
 		s.truth.released(w, nil)
 	default:
@@ -237,20 +237,27 @@ func (r *replication) met(w *waiter) bool {
 	switch {
 	case w.concern.majority:
 		return !r.committed.Before(w.last)
+	case w.concern.mode != nil:
+		return w.concern.mode.met(r, w)
 	case w.concern.members <= 1:
 		return !r.durable.Before(w.last)
 	}
 	n := 0
 	for i := range r.config.members {
-		p := r.positionOf(i)
-		reached := !p.applied.Before(w.last) && (!w.concern.journal || !p.durable.Before(w.last))
-		if reached {
+		if r.reached(i, w) {
 			n++
 		} else if i == r.self {
 			return false
 		}
 	}
 	return n >= w.concern.members
+}
+
+// reached reports whether a member has what a waiter waits for, as all concerns but
+// majority see it.
+func (r *replication) reached(i int, w *waiter) bool {
+	p := r.positionOf(i)
+	return !p.applied.Before(w.last) && (!w.concern.journal || !p.durable.Before(w.last))
 }
 
 func (s *Server) release(c cause) {

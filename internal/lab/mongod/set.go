@@ -34,6 +34,9 @@ type SetOptions struct {
 	// NoChaining makes all secondaries follow the primary (chainingAllowed:
 	// false). Otherwise one may follow another that is nearer to it.
 	NoChaining bool
+	// Modes are write concerns with names of their own (settings.getLastErrorModes):
+	// of how many values of each tag a member must have a write.
+	Modes map[string]map[string]int
 	// NoHostInfo leaves out hostInfo, by which a member's connections tell whose
 	// they are. Servers send it in some builds only.
 	NoHostInfo bool
@@ -160,7 +163,7 @@ func (set *Set) configure() error {
 		return fmt.Errorf("%d members on %d ports: a set has 1 to 50 members, and a port for each", n, set.ports.Len())
 	}
 	c := &config{
-		name: o.Name, chaining: !o.NoChaining,
+		name: o.Name, chaining: !o.NoChaining, modes: o.Modes,
 		electionTimeout: o.ElectionTimeout.Milliseconds(), heartbeatInterval: o.HeartbeatInterval.Milliseconds(),
 	}
 	seen := map[string]bool{}

@@ -127,8 +127,49 @@ func TestSet_WTimeoutKeepsTheWrite(t *testing.T) {
 	}
 	_, err := orders(client, atLeast(4)).InsertOne(t.Context(), bson.D{})
 	wantCode(t, err, 100)
-	_, err = orders(client, &writeconcern.WriteConcern{W: "nearby"}).InsertOne(t.Context(), bson.D{})
-	wantCode(t, err, 79)
+}
+
+// Tags are waited for by a name or as they stand, whoever has them first.
+func TestSet_ModesAskForTags(t *testing.T) {
+	tags := func(dc string) mongod.MemberOptions { return mongod.MemberOptions{Tags: map[string]string{"dc": dc}} }
+	set := startSet(t, mongod.SetOptions{
+		NoChaining: true, Members: []mongod.MemberOptions{tags("east"), tags("east"), tags("west")},
+		Modes: map[string]map[string]int{"everywhere": {"dc": 2}, "here": {"dc": 1}},
+	})
+	set.Member("c").SetWriteDelay(100 * time.Millisecond)
+	client := dial(t, set.URI())
+	for _, w := range []any{"everywhere", "here", bson.D{{Key: "dc", Value: 2}}} {
+		if problem := insertFor(t, client, w, 0); problem.Code != 0 {
+			t.Errorf("w: %v gave %+v", w, problem)
+		}
+	}
+	a := set.Member("a")
+	for _, concern := range []string{"everywhere", "tags"} {
+		if r := releasesOf(a, concern); len(r) != 1 || r[0].By != "c" {
+			t.Errorf("releases of %s: %+v, want one by c, the only one in the west", concern, r)
+		}
+	}
+	if r := releasesOf(a, "here"); len(r) != 1 || r[0].By != "" {
+		t.Errorf("releases of a mode that the primary has met: %+v", r)
+	}
+	for code, w := range map[int]any{79: "nowhere", 100: bson.D{{Key: "dc", Value: 3}}} {
+		if problem := insertFor(t, client, w, 0); problem.Code != code {
+			t.Errorf("w: %v gave %+v, want %d", w, problem, code)
+		}
+	}
+	var config struct {
+		Config struct {
+			Settings struct {
+				Modes map[string]map[string]int `bson:"getLastErrorModes"`
+			}
+		}
+	}
+	if err := client.Database("admin").RunCommand(t.Context(), bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&config); err != nil {
+		t.Fatal(err)
+	}
+	if m := config.Config.Settings.Modes; m["everywhere"]["dc"] != 2 || len(m) != 2 {
+		t.Errorf("the configuration has the modes %v", m)
+	}
 }
 
 // A command's default is majority, and j: true waits for the primary's journal.
