@@ -188,6 +188,22 @@ func (a *attribution) view(server string, g *replicas) setView {
 	return v
 }
 
+// observed notes whether the default of a write's concern is known, if it has that.
+func (a *attribution) observed(f *Finished) {
+	f.defaultKnown = false
+	if !f.Write || f.Protocol != wire.MongoDB || f.Mongo.WriteConcern.W != "" || a.rules.Load() == nil {
+		return
+	}
+	server := serverOf(f.Conn)
+	r, ok := a.rule(server).(*setRule)
+	if f.defaultKnown = ok && r.set.Observed && !a.mongo.stale(server, r.set); !f.defaultKnown {
+		return
+	}
+	if wc := &f.Mongo.WriteConcern; wc.Source == wire.AssumedConcern {
+		wc.Source = wire.DefaultConcern
+	}
+}
+
 // judgeMongo finds the member that released a write.
 //
 //	request out       in a batch            acknowledged        reply in

@@ -255,6 +255,19 @@ func TestJudgeMongo_Observed(t *testing.T) {
 	if r := judge("", "", 90); r.ReleasedBy != "rs0.c" || r.Basis != BasisExact {
 		t.Errorf("the default w: 3: %+v", r)
 	}
+	for _, observed := range []bool{true, false} {
+		other := set
+		other.Observed = observed
+		f, k := order("", "", 90), newSetTalk(&other)
+		k.a.observed(f)
+		basis, source := BasisExact, wire.DefaultConcern
+		if !observed {
+			basis, source = BasisAssumed, wire.AssumedConcern
+		}
+		if f.Basis() != basis || f.Mongo.WriteConcern.Source != source {
+			t.Errorf("observed %v: what it waits for is known as %s, from %s", observed, f.Basis(), f.Mongo.WriteConcern.Source)
+		}
+	}
 	set.MajorityWritten = true
 	if r := judge("majority", "", 40); r.ReleasedBy != "rs0.b" || r.Basis != BasisExact || r.Released != ms64(40) {
 		t.Errorf("majority without the journal: %+v", r)

@@ -22,13 +22,20 @@ func Exact(replicationBasis string) bool {
 }
 
 // Basis is how it is known what the write waited for: exact if the command, its
-// transaction or the session said so. Empty for reads.
+// transaction or the session said so, or if it's the default and the set was asked
+// for that. Empty for reads.
 func (f *Finished) Basis() string {
 	switch {
 	case !f.Write:
 		return ""
 	case f.Deferred():
 		return BasisExact // it waits for nothing
+	case f.Protocol == wire.MongoDB && f.Mongo.WriteConcern.W == "" && f.Mongo.WriteConcern.Source != wire.UnknownConcern:
+		// It may have said more, but not w.
+		if f.defaultKnown {
+			return BasisExact
+		}
+		return BasisAssumed
 	case f.Protocol == wire.MongoDB:
 		return stated(f.Mongo.WriteConcern.Source)
 	}

@@ -100,7 +100,8 @@ func TestBasis(t *testing.T) {
 		want string
 	}{
 		{wire.Exchange{Protocol: wire.MongoDB}, ""},
-		{wire.Exchange{Protocol: wire.MongoDB, Write: true, Mongo: wire.MongoFields{WriteConcern: wire.WriteConcern{Source: "command"}}}, BasisExact},
+		{wire.Exchange{Protocol: wire.MongoDB, Write: true, Mongo: wire.MongoFields{WriteConcern: wire.WriteConcern{W: "1", Source: "command"}}}, BasisExact},
+		{wire.Exchange{Protocol: wire.MongoDB, Write: true, Mongo: wire.MongoFields{WriteConcern: wire.WriteConcern{J: "true", Source: "command"}}}, BasisAssumed},
 		{wire.Exchange{Protocol: wire.MongoDB, Write: true, Mongo: wire.MongoFields{WriteConcern: wire.WriteConcern{Source: "assumed"}}}, BasisAssumed},
 		{wire.Exchange{Protocol: wire.MongoDB, Write: true, Mongo: wire.MongoFields{InTransaction: true}}, BasisExact},
 		{wire.Exchange{Protocol: wire.Postgres, Write: true, Postgres: wire.PostgresFields{SyncSource: "set_local"}}, BasisExact},

@@ -66,6 +66,10 @@ type Finished struct {
 	// Meanwhile is what its server did during its server part, if that's watched
 	// (Tracer.Activities).
 	Meanwhile Meanwhile
+
+	// defaultKnown: it's a write to a replica set that was asked for its default
+	// write concern.
+	defaultKnown bool
 }
 
 // Consumer gets every finished exchange. Consume is called by one worker, one

@@ -294,6 +294,7 @@ func (t *Tracer) consume(j *job) {
 	f := &t.finished
 	f.Exchange, f.Conn, f.Waits = j.x, j.c, Split(j.x)
 	f.Marker = t.markers.at(Start(j.x))
+	t.attribution.observed(f)
 	t.attribution.judge(f)
 	t.observed(f)
 	for _, c := range t.consumers {

@@ -135,9 +135,17 @@ type WriteConcern struct {
 	// WTimeout is zero if not stated.
 	WTimeout time.Duration
 	// Source is "command", "transaction", "assumed" if none was stated, or
-	// UnknownConcern.
+	// UnknownConcern. A tracer that knows the set's default makes AssumedConcern a
+	// DefaultConcern.
 	Source string
 }
+
+// Sources of a write concern that the request doesn't state: the server's default,
+// whatever it is, and one that the server itself was asked for.
+const (
+	AssumedConcern = "assumed"
+	DefaultConcern = "default"
+)
 
 // UnknownConcern is the Source of a write whose command could not be read to
 // its end (compressed and too large, or malformed): it may have stated one.

@@ -54,7 +54,7 @@ func (r *request) source(b *body) {
 	case r.x.Write && !b.whole && !isLegacyWrite(r.x.Operation):
 		wc.Source = wire.UnknownConcern
 	case r.x.Write:
-		wc.Source = "assumed"
+		wc.Source = wire.AssumedConcern
 	}
 }
 
