@@ -191,7 +191,7 @@ func (a *attribution) view(server string, g *replicas) setView {
 // observed notes whether the default of a write's concern is known, if it has that.
 func (a *attribution) observed(f *Finished) {
 	f.defaultKnown = false
-	if !f.Write || f.Protocol != wire.MongoDB || f.Mongo.WriteConcern.W != "" || a.rules.Load() == nil {
+	if !f.Write || f.Protocol != wire.MongoDB || f.Mongo.WriteConcern.W != "" || a.rules.none() {
 		return
 	}
 	server := serverOf(f.Conn)

@@ -31,6 +31,9 @@ func (s *perServer[T]) of(server string) (v T) {
 	return v
 }
 
+// none reports whether no server has any.
+func (s *perServer[T]) none() bool { return s.all.Load() == nil }
+
 // change replaces a server's by what f makes of it.
 func (s *perServer[T]) change(server string, f func(T) T) {
 	for {
@@ -128,7 +131,7 @@ const SourceObserved = "observed"
 // believe fills in the level of a session that has the server's default.
 func (a *attribution) believe(f *Finished) {
 	p := &f.Postgres
-	if p.SyncSource != "default" || p.SynchronousCommit != "" || f.Peer == nil || a.defaults.all.Load() == nil {
+	if p.SyncSource != "default" || p.SynchronousCommit != "" || f.Peer == nil || a.defaults.none() {
 		return
 	}
 	if d := a.defaults.of(serverOf(f.Conn)); d != nil {
