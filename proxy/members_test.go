@@ -103,12 +103,14 @@ func TestMembers_DriversStayOnTheProxy(t *testing.T) {
 			}
 		}
 		insert(0, 10)
-		stepDown := bson.D{{Key: "replSetStepDown", Value: 5}, {Key: "force", Value: true}}
-		_ = client.Database("admin").RunCommand(ctx, stepDown).Err() // the answer may be lost with the connection
+		before := f.Primary()
+		if err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "replSetStepDown", Value: 60}}).Err(); err != nil {
+			t.Fatal(err)
+		}
 		insert(10, 20)
 		primary, err := f.AwaitPrimary(ctx)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || primary == before {
+			t.Fatalf("%v stepped down, and %v is primary: %v", before, primary, err)
 		}
 		if err := primary.Kill(); err != nil {
 			t.Fatal(err)

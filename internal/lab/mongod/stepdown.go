@@ -17,6 +17,9 @@ func (s *Server) replSetStepDown(q *request) (bson.D, error) {
 		period = time.Minute
 	}
 	patience := 10 * time.Second
+	if q.bool("force") { // src/mongo/db/repl/repl_set_commands.cpp, CmdReplSetStepDown
+		patience = 0
+	}
 	if v, err := q.body.LookupErr("secondaryCatchUpPeriodSecs"); err == nil {
 		secs, _ := v.AsInt64OK()
 		patience = time.Duration(secs) * time.Second
