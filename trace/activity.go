@@ -206,3 +206,17 @@ func (s *Activities) during(server string, out, in time.Time, m *Meanwhile) {
 		}
 	}
 }
+
+// Now is a server's newest sample; nil: there is none, or it's out of date.
+func (s *Activities) Now(server string) *Activity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.servers[server]
+	if of == nil || len(of.list) == 0 {
+		return nil
+	}
+	if a := of.list[len(of.list)-1]; time.Since(a.To) <= 3*of.every+time.Second {
+		return a
+	}
+	return nil
+}

@@ -24,6 +24,7 @@ type api struct {
 	s     *Server
 	token string
 	slow  *trace.Slow
+	did   *trace.Activities
 }
 
 // call asks and decodes the answer into to, unless that is nil.
@@ -92,16 +93,16 @@ func control(t *testing.T) (*api, *proxy.Proxy, *trace.Summary) {
 			go func() { defer c.Close(); io.Copy(c, c) }()
 		}
 	}()
-	summary, slow := &trace.Summary{}, &trace.Slow{}
+	summary, slow, did := &trace.Summary{}, &trace.Slow{}, &trace.Activities{}
 	p := startProxy(t, proxy.Config{Links: []proxy.LinkConfig{
 		{Name: "a", From: "app", To: "sgp", Listen: "127.0.0.1:0", Upstream: up.Addr().String(), Protocol: wire.TCP, Delay: inject.Symmetric(20*time.Millisecond, time.Millisecond)},
 		{Name: "b", Listen: "127.0.0.1:0", Upstream: up.Addr().String()},
 	}})
 	s := start(t, Config{Listen: "127.0.0.1:0", Control: &Control{
-		Proxy: func() *proxy.Proxy { return p }, Waits: summary, Slow: slow, Version: "v1.2.3",
+		Proxy: func() *proxy.Proxy { return p }, Waits: summary, Slow: slow, Observed: did, Version: "v1.2.3",
 		Settings: func() any { return map[string]string{"seed": "42"} },
 	}})
-	return &api{t: t, s: s, slow: slow}, p, summary
+	return &api{t: t, s: s, slow: slow, did: did}, p, summary
 }
 
 func startProxy(t *testing.T, c proxy.Config) *proxy.Proxy {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/trace"
@@ -50,6 +51,10 @@ var asked = []struct {
 	{"GET", "/v1/writes", "", 200},
 	{"GET", "/v1/writes?link=a&waits_for=majority&limit=1", "", 200},
 	{"GET", "/v1/writes?limit=none", "", 400},
+	{"GET", "/v1/observed", "", 200},
+	{"GET", "/v1/observed?server=rs0.a&limit=1", "", 200},
+	{"GET", "/v1/observed?limit=0", "", 400},
+	{"GET", "/v1/observed?server=nobody", "", 404},
 	{"DELETE", "/v1/waits", "", 200},
 	{"GET", "/v1/scenario", "", 200},
 	{"PUT", "/v1/scenario", `{"name": "evening", "end": "1h", "steps": [{"name": "slow", "at": "0s", "links": {"a": {"rtt": "1s"}, "b": "base"}}]}`, 200},
@@ -69,7 +74,10 @@ func TestOpenAPI_IsWhatIsAnswered(t *testing.T) {
 	write := &trace.Finished{Exchange: x, Conn: &trace.Conn{Link: "a"}, Waits: trace.Split(x)}
 	write.Replication.Acknowledged = []trace.MemberWait{{Member: "rs0.b", SyncSource: "rs0.a"}}
 	summary.Consume(write)
+	write.Meanwhile = trace.Meanwhile{Activity: *sample(time.Now()), Samples: 1, Age: time.Second}
 	a.slow.Consume(write)
+	a.did.Watch("rs0.a", time.Second)
+	a.did.Add("rs0.a", sample(time.Now()))
 	var all Connections
 	a.call("GET", "/v1/connections", "", &all)
 	values := strings.NewReplacer("{name}", "a", "{id}", jsonNumber(all.Connections[0].ID))

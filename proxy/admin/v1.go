@@ -21,6 +21,8 @@ type Control struct {
 	Waits *trace.Summary
 	// Slow are the slowest writes of late; nil: none are kept.
 	Slow *trace.Slow
+	// Observed are what servers did lately; nil: nobody asks any.
+	Observed *trace.Activities
 	// Settings are how wirewait was started, with nothing secret in them; they
 	// must be fit for encoding/json. Nil: nobody says.
 	Settings func() any
@@ -89,6 +91,8 @@ func (c *Control) handlers() map[string]handler {
 		"DELETE /v1/waits": c.resetWaits,
 
 		"GET /v1/writes": c.writes,
+
+		"GET /v1/observed": c.observed,
 
 		"GET /v1/scenario":    c.scenario,
 		"PUT /v1/scenario":    c.startScenario,

@@ -58,6 +58,8 @@ type Write struct {
 	NotWaitedFor []string `json:"not_waited_for"`
 	Rules        []string `json:"rules"`
 	Scenario     string   `json:"scenario,omitempty"`
+	// Meanwhile is what the server did during its part.
+	Meanwhile *Meanwhile `json:"meanwhile,omitempty"`
 }
 
 // Parts are what a write's time divides into, in milliseconds.
@@ -121,7 +123,7 @@ func describeWrite(w *trace.SlowWrite) Write {
 		Parts:     Parts{ms(waits.Receive), ms(waits.Request), ms(waits.Server), ms(waits.Replication), ms(waits.Reply)},
 		PlannedMS: ms(waits.Planned), AchievedMS: ms(waits.Achieved), StalledMS: ms(waits.Stalled),
 		ReleasedBy: w.Replication.ReleasedBy, ReleasedBasis: w.Replication.Basis,
-		Members: []WriteMember{}, NotWaitedFor: []string{}, Rules: []string{},
+		Members: []WriteMember{}, NotWaitedFor: []string{}, Rules: []string{}, Meanwhile: describeMeanwhile(&w.Meanwhile),
 	}
 	if waits.Replication > 0 {
 		d.ReplicationFromMS = at(max(w.Replication.Began, w.Sides[wire.ToServer].LastOut))

@@ -135,6 +135,7 @@ func appendWrite(a []attribute.KeyValue, f *trace.Finished) []attribute.KeyValue
 		a = appendPostgres(a, f)
 	}
 	a = appendReplication(a, f)
+	a = appendMeanwhile(a, &f.Meanwhile)
 	return appendWaits(a, &f.Waits)
 }
 

@@ -56,6 +56,9 @@ type Options struct {
 	Version string
 	// Counters are read at each collection of metrics; nil: none are exported.
 	Counters func() trace.Counters
+	// Activities are those of the servers that are watched, read at each
+	// collection of metrics; a nil function, or nil: none are.
+	Activities func() *trace.Activities
 	// Log gets failures to export spans, at most one a minute; nil: no log.
 	Log *slog.Logger
 	// SpanExporter takes the place of the one that the environment names.
@@ -180,6 +183,9 @@ func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Re
 	meter := e.meters.Meter(scope, metric.WithInstrumentationVersion(o.Version))
 	if o.Counters != nil {
 		err = observeProxy(meter, o.Counters)
+	}
+	if o.Activities != nil {
+		err = errors.Join(err, observeServers(meter, o.Activities))
 	}
 	if e.gate != nil {
 		err = errors.Join(err, observeSpans(meter, e.gate))
