@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wirewait/wirewait/proxy/config"
 	"github.com/wirewait/wirewait/proxy/observe"
@@ -12,8 +14,9 @@ import (
 
 // observers ask the clusters of a file for what the file needn't say then.
 type observers struct {
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+	primaries atomic.Pointer[map[string]*observe.Primary] // by the member
 }
 
 // stop returns once nobody is asked any more.
@@ -30,26 +33,37 @@ func (s *service) observe(f *config.File) {
 	s.observers.stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.observers.cancel = cancel
-	for _, c := range f.Clusters {
-		if c.Observe == "" || c.Protocol != wire.MongoDB {
-			continue
+	s.forgetPrimaries(f)
+	primaries := map[string]*observe.Primary{}
+	for i := range f.Clusters {
+		switch c := &f.Clusters[i]; {
+		case c.Observe == "":
+		case c.Protocol == wire.MongoDB:
+			s.observeSet(ctx, f, c)
+		case c.Protocol == wire.Postgres:
+			maps.Copy(primaries, s.observePostgres(ctx, c))
 		}
-		set := &observe.Set{Name: c.Name, URI: c.Observe, Log: s.log}
-		for i, m := range c.Members {
-			set.Members = append(set.Members, observe.Member{Name: m.Name, ID: f.Sets[m.Name].Members[i].ID, Hosts: hostsOf(f, &m)})
-		}
-		s.observers.running.Go(func() {
-			err := set.Watch(ctx, func(found *trace.ReplicaSet) {
-				s.log.Info("asked a replica set", "cluster", c.Name, "version", found.Version, "members", len(found.Members), "default_w", found.DefaultW)
-				for _, m := range found.Members {
-					s.tracer.SetRule(m.Name, found.From(m.Name))
-				}
-			})
-			if err != nil {
-				s.log.Error("observe", "error", err)
+	}
+	s.observers.primaries.Store(&primaries)
+}
+
+// observeSet asks a replica set for its configuration.
+func (s *service) observeSet(ctx context.Context, f *config.File, c *config.Cluster) {
+	set := &observe.Set{Name: c.Name, URI: c.Observe, Log: s.log}
+	for i, m := range c.Members {
+		set.Members = append(set.Members, observe.Member{Name: m.Name, ID: f.Sets[m.Name].Members[i].ID, Hosts: hostsOf(f, &m)})
+	}
+	s.observers.running.Go(func() {
+		err := set.Watch(ctx, func(found *trace.ReplicaSet) {
+			s.log.Info("asked a replica set", "cluster", c.Name, "version", found.Version, "members", len(found.Members), "default_w", found.DefaultW)
+			for _, m := range found.Members {
+				s.tracer.SetRule(m.Name, found.From(m.Name))
 			}
 		})
-	}
+		if err != nil {
+			s.log.Error("observe", "error", err)
+		}
+	})
 }
 
 // hostsOf are the names by which a set may know a member: its own, and those of

@@ -110,6 +110,7 @@ func (s *service) start(ctx context.Context) (err error) {
 		consumers = append(consumers, s.summary, s.slow)
 	}
 	s.tracer = trace.New(traceQueue, consumers...)
+	s.tracer.WatchCommits(s.observers.committing)
 	s.tracer.WatchSyncSources(func(member, was, is string) {
 		s.log.Warn("a member follows another than before: what is measured of it isn't comparable", "member", member, "followed", was, "follows", is)
 	})

@@ -137,9 +137,6 @@ func (r *reader) tags(n *node) map[string]string {
 // observe is the URI of one of the cluster's servers.
 func (r *reader) observe(n *node, c *cluster) {
 	v, ok := r.text(n, "observe")
-	if c.Protocol == wire.Postgres {
-		r.problem(n, "observe is not supported yet for PostgreSQL: leave it out; give synchronous_standby_names instead")
-	}
 	schemes := map[wire.Protocol][]string{
 		wire.MongoDB: {"mongodb", "mongodb+srv"}, wire.Postgres: {"postgres", "postgresql"},
 	}[c.Protocol]

@@ -182,16 +182,14 @@ pg: {protocol: postgres, observe: "postgres://p:1/", synchronous_standby_names: 
 	topology := &topology{}
 	r.clusters(root, topology)
 	for _, p := range r.problems {
-		if !strings.Contains(p.Text, "is not supported yet") {
-			t.Error(p)
-		}
+		t.Error(p)
 	}
 	rs, pg := topology.clusters[0].export(), topology.clusters[1].export()
 	a, s := rs.Members[0], pg.Members[0]
 	if a.Host != "a:1" || *a.Votes != 0 || *a.Priority != 0 || *a.ID != 7 || !a.Arbiter || a.Tags["dc"] != "east" || rs.Observe != "mongodb://a:1/" {
 		t.Errorf("%+v", rs)
 	}
-	if s.ApplicationName != "s1" || s.Name != "pg.s" || pg.Standbys == nil {
+	if s.ApplicationName != "s1" || s.Name != "pg.s" || pg.Standbys == nil || pg.Observe != "postgres://p:1/" {
 		t.Errorf("%+v", pg)
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -39,7 +40,9 @@ type Primary struct {
 	// Waiting gets the sessions that wait for standbys, if any do. Nil: it isn't
 	// asked who waits.
 	Waiting func([]wire.Backend)
-	Log     *slog.Logger
+	// Every is the time between questions for settings; 0: 5 s.
+	Every time.Duration
+	Log   *slog.Logger
 
 	settings atomic.Pointer[PrimarySettings]
 	commits  atomic.Bool // passed since the last look
@@ -116,7 +119,7 @@ func (w *primaryWatch) step(ctx context.Context) error {
 		}
 	}
 	if !now.Before(w.nextAsk) {
-		w.nextAsk = now.Add(settingsEvery)
+		w.nextAsk = now.Add(cmp.Or(w.Every, settingsEvery))
 		if err := w.ask(ctx, now); err != nil {
 			w.nextLook = time.Time{}
 			return err

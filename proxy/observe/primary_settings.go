@@ -53,8 +53,9 @@ func readSettings(answers []*pgconn.Result) (*PrimarySettings, error) {
 		return nil, errors.New("the server answers something else than it was asked")
 	}
 	first := answers[0].Rows[0]
+	version, _, _ := strings.Cut(string(first[0]), " ") // the packager
 	s := &PrimarySettings{
-		Version: string(first[0]), Recovering: isTrue(first[1]), StandbyNames: string(first[2]), SeesAll: isTrue(first[3]),
+		Version: version, Recovering: isTrue(first[1]), StandbyNames: string(first[2]), SeesAll: isTrue(first[3]),
 	}
 	for _, r := range answers[1].Rows {
 		switch own := isTrue(r[2]); {
