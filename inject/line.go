@@ -44,6 +44,7 @@ type Line struct {
 	lastDue wire.Stamp
 	tail    *chunk // the chunk that Push may still append to
 	end     End
+	endCame wire.Stamp
 	endDue  wire.Stamp
 }
 
@@ -216,7 +217,7 @@ func (l *Line) Wrote(n int, at wire.Stamp) {
 // Close puts the direction's end behind everything else.
 func (l *Line) Close(due wire.Stamp, e End) {
 	if l.end == EndNone {
-		l.end, l.endDue = e, l.Clamp(due)
+		l.end, l.endDue, l.endCame = e, l.Clamp(due), l.now
 	}
 }
 
@@ -254,6 +255,26 @@ func (l *Line) Release(now wire.Stamp) {
 	}
 	if l.lastDue == Never {
 		l.lastDue = now
+	}
+}
+
+// Hasten moves forward what waits: due says of a run that came then and is due
+// then when it leaves instead, if that is earlier, and the same of the direction's
+// end. Nothing overtakes anything, and what is held stays so.
+func (l *Line) Hasten(due func(came, due wire.Stamp, end bool) wire.Stamp) {
+	last := wire.Stamp(0)
+	for i := l.head; i < len(l.runs); i++ {
+		if r := &l.runs[i]; r.due != Never {
+			r.due = max(min(r.due, due(r.came, r.due, false)), last)
+			last = r.due
+		}
+	}
+	if l.end != EndNone && l.endDue != Never {
+		l.endDue = max(min(l.endDue, due(l.endCame, l.endDue, true)), last)
+		last = l.endDue
+	}
+	if l.lastDue != Never {
+		l.lastDue = min(l.lastDue, last)
 	}
 }
 

@@ -34,6 +34,18 @@ func (l Loss) Rate() float64 {
 	return (l.R*l.Good + l.P*l.Bad) / (l.P + l.R)
 }
 
+// And is the loss of two wires in a row. Where both lose segments, they are lost
+// at random: the chains of bursts don't add up to one.
+func (l Loss) And(o Loss) Loss {
+	switch {
+	case o.none():
+		return l
+	case l.none():
+		return o
+	}
+	return RandomLoss(1 - (1-l.Rate())*(1-o.Rate()))
+}
+
 func (l *Loss) none() bool { return l.P <= 0 && l.Good <= 0 }
 
 // How TCP repeats what was lost, as Linux does:

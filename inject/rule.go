@@ -15,6 +15,11 @@ type Rule struct {
 	Effect Effect
 	With   With
 	Limit  Limit
+	// Stacks: it acts beside all others of its effect, instead of the first that
+	// matches acting alone, and its end doesn't make anybody wait: what it kept
+	// waiting goes on as if it had not been there. An effect on one message has
+	// the first rule all the same. See proxy.Proxy.SetToxics.
+	Stacks bool
 }
 
 // When is what a rule matches. Each field that isn't empty must match, and a

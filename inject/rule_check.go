@@ -39,7 +39,7 @@ func (r *Rule) Check() error {
 	c.add(r.Effect >= NumEffects, "there is no effect %d", uint8(r.Effect))
 	if len(c) == 0 {
 		r.When.check(r.Effect, &c)
-		r.With.check(r.Effect, &c)
+		r.With.check(r.Effect, r.Stacks, &c)
 		r.Limit.check(&c)
 	}
 	return errors.Join(c...)
@@ -72,7 +72,7 @@ func (w *When) check(e Effect, c *complaints) {
 	}
 }
 
-func (w *With) check(e Effect, c *complaints) {
+func (w *With) check(e Effect, stacks bool, c *complaints) {
 	rest := *w
 	switch e {
 	case EffectRefuse:
@@ -82,8 +82,8 @@ func (w *With) check(e Effect, c *complaints) {
 		c.add(w.Code == "", "fail_reply needs a code: MongoDB's number or a SQLSTATE")
 		rest.Code, rest.WriteConcernError, rest.Message, rest.Labels = "", false, "", nil
 	case EffectLatency:
-		c.add(w.Delay <= 0, "latency needs a delay of more than 0")
-		c.add(w.Jitter > w.Delay, "the jitter is more than the delay, and none can be less than 0: make it smaller")
+		c.add(w.Delay <= 0 && !stacks, "latency needs a delay of more than 0")
+		c.add(w.Jitter > w.Delay && !stacks, "the jitter is more than the delay, and none can be less than 0: make it smaller")
 		rest.Delay, rest.Jitter = 0, 0
 	case EffectResetPeer, EffectTimeout:
 		rest.After = 0

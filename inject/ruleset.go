@@ -123,6 +123,20 @@ func (c *Rules) Holds(b *Bound) bool {
 	return c != nil && slices.ContainsFunc(c.bound, func(o *Bound) bool { return o.Hits == b.Hits })
 }
 
+// Successor is the rule in force that stands in the place of one before: of the
+// same name, effect and direction, with other parameters; nil if there is none.
+func (c *Rules) Successor(b *Bound) *Bound {
+	if c == nil {
+		return nil
+	}
+	for _, o := range c.bound {
+		if o.Name == b.Name && o.Effect == b.Effect && o.When.Direction == b.When.Direction {
+			return o
+		}
+	}
+	return nil
+}
+
 // Next is the first rule, behind the one given or from the beginning, that
 // matches; nil if none does. Whether it fires is another question.
 func (c *Rules) Next(e Effect, s *Subject, now wire.Stamp, behind *Bound) *Bound {

@@ -58,7 +58,7 @@ type conn struct {
 // serve begins the life of an accepted connection: it leads to the upstream and
 // starts the driver. What is needed only here, the deep stack of a dial or a
 // handshake above all, goes with its goroutine.
-func (l *Link) serve(nc net.Conn) {
+func (l *Link) serve(nc net.Conn, ln *listener) {
 	p := l.proxy
 	accepted := p.clock.now()
 	c := &conn{link: l, route: l.route.Load(), ordinal: p.ordinal.Add(1), accepted: accepted}
@@ -66,7 +66,7 @@ func (l *Link) serve(nc net.Conn) {
 	c.source.Store(c.route.base)
 	c.basis = c.route.basis()
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	if !p.add(c) {
+	if !p.add(c, ln) {
 		nc.Close()
 		p.running.Done()
 		return

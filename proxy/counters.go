@@ -123,6 +123,7 @@ func (c *conn) addTo(n *trace.LinkCounters) {
 	for d := range n.Ways {
 		k, w := c.pump.Counts(wire.Direction(d)), &n.Ways[d]
 		w.Bytes += uint64(k.Bytes)
+		w.Read += uint64(k.Read)
 		w.Live += int64(k.Live)
 		w.Stalls += k.Stalls
 		w.Stalled += k.Stalled

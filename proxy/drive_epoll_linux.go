@@ -221,6 +221,7 @@ func (d *epollDriver) rulesChanged() {
 		return
 	}
 	for dir := range d.lanes {
+		d.tryResume(wire.Direction(dir)) // a rate may have gone
 		d.lookAgain(wire.Direction(dir))
 	}
 	d.loop.makeReady(d)

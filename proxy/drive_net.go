@@ -53,6 +53,7 @@ func (d *netDriver) ruled() {
 	for _, w := range d.ways {
 		w.startWriter()
 		signal(w.sooner)
+		signal(w.room) // a rate may have gone
 	}
 }
 

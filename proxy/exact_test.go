@@ -40,7 +40,7 @@ func bubble(t *testing.T, lc LinkConfig, serve func(net.Conn)) (client net.Conn,
 	l.route.Store(r)
 	client, accepted := net.Pipe()
 	p.running.Add(1)
-	go l.serve(accepted)
+	go l.serve(accepted, &listener{})
 	return client, func() {
 		client.Close()
 		p.running.Wait()

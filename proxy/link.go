@@ -27,6 +27,7 @@ type Link struct {
 	rare     rare
 	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
 	retired  bool               // by a reload; the same
+	added    bool               // by AddLink
 
 	said [numNotices]sync.Once
 }

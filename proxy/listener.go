@@ -16,6 +16,9 @@ type listener struct {
 	proxy   *Proxy
 	address string // LinkConfig.Listen; guarded by Proxy.reloading
 	link    atomic.Pointer[Link]
+	// closed: its link was stopped. Set with Proxy.mu held, so that no connection
+	// begins that was accepted before and would not be cut.
+	closed atomic.Bool
 }
 
 func (p *Proxy) listen(address string) (*listener, error) {
@@ -41,7 +44,7 @@ func (ln *listener) accept() {
 		if err == nil {
 			pause = 0
 			p.running.Add(1)
-			go ln.link.Load().serve(nc)
+			go ln.link.Load().serve(nc, ln)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {

@@ -250,10 +250,14 @@ func (p *Proxy) abort() int {
 	return len(p.conns)
 }
 
-// add registers a connection; it reports false if the proxy is stopping.
-func (p *Proxy) add(c *conn) bool {
+// add registers a connection; it reports false if the proxy is stopping, or the
+// link was.
+func (p *Proxy) add(c *conn, ln *listener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if ln.closed.Load() {
+		return false
+	}
 	select {
 	case <-p.stopping:
 		return false

@@ -33,7 +33,15 @@ func (p *Proxy) Reconfigure(links []LinkConfig, rules []inject.Rule) error {
 func (p *Proxy) reconfigure(links []LinkConfig, rules *[]inject.Rule) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
-	r := &reload{proxy: p, now: p.Links(), names: map[string]bool{}}
+	r := &reload{proxy: p, names: map[string]bool{}}
+	for _, l := range p.Links() {
+		if l.added {
+			r.names[l.name] = true
+			r.added = append(r.added, l)
+		} else {
+			r.now = append(r.now, l)
+		}
+	}
 	for _, c := range links {
 		r.plan(c)
 	}
@@ -71,6 +79,7 @@ func (r *reload) checkRules(rules []inject.Rule) {
 type reload struct {
 	proxy *Proxy
 	now   []*Link
+	added []*Link // by AddLink: they stay
 	names map[string]bool
 	plans []*plan
 	errs  []error
@@ -126,7 +135,7 @@ func (r *reload) leave(address string) bool {
 	_, port, _ := net.SplitHostPort(address)
 	for _, l := range r.now {
 		ln := l.listener.Load()
-		if portOf(ln.Addr()) == port && !r.taken(ln) && !slices.Contains(r.left, l) {
+		if !l.Stopped() && portOf(ln.Addr()) == port && !r.taken(ln) && !slices.Contains(r.left, l) {
 			ln.Close()
 			r.left = append(r.left, l)
 			return true
@@ -154,6 +163,12 @@ func (r *reload) inherited(c LinkConfig) *listener {
 	anyPort := a.network == "tcp" && a.port == 0
 	for _, l := range r.now {
 		ln := l.listener.Load()
+		if l.Stopped() {
+			if l.name == nameOf(c) {
+				return l.stillStopped(c.Listen)
+			}
+			continue
+		}
 		same := ln.address == c.Listen && (!anyPort || l.name == nameOf(c)) || ln.Addr().String() == c.Listen
 		if same && !r.taken(ln) {
 			return ln
@@ -241,7 +256,7 @@ func (r *reload) commit() error {
 		n.listener.address = n.route.config.Listen
 		links[i].listener.Store(n.listener)
 	}
-	p.links = links
+	p.links = append(links, r.added...)
 	return nil
 }
 

@@ -38,9 +38,13 @@ type LinkRule struct {
 
 // book holds the rules and what is counted of them.
 type book struct {
-	mu     sync.Mutex
-	rules  []inject.Rule
-	since  map[string]wire.Stamp // by the rule's name
+	mu    sync.Mutex
+	rules []inject.Rule
+	since map[string]wire.Stamp // by the rule's name
+
+	toxics      []inject.Rule
+	toxicsSince map[string]wire.Stamp
+
 	counts map[countKey]*ruleCount
 }
 
@@ -99,21 +103,28 @@ func checkPlaces(rules []inject.Rule, there func(link string) bool) (errs []erro
 // turn takes a new set, and forgets what was counted of rules that are no more,
 // or others now.
 func (b *book) turn(rules []inject.Rule, now wire.Stamp) {
+	b.since = b.turnOver(b.rules, rules, b.since, now)
+	b.rules = rules
+}
+
+// turnOver is turn for one of the sets there are: it returns since when its rules
+// are in force.
+func (b *book) turnOver(was, rules []inject.Rule, were map[string]wire.Stamp, now wire.Stamp) map[string]wire.Stamp {
 	old := map[string]*inject.Rule{}
-	for i := range b.rules {
-		old[b.rules[i].Name] = &b.rules[i]
+	for i := range was {
+		old[was[i].Name] = &was[i]
 	}
 	since := map[string]wire.Stamp{}
 	for i := range rules {
 		r := &rules[i]
 		since[r.Name] = now
 		if o := old[r.Name]; o != nil && reflect.DeepEqual(*o, *r) {
-			since[r.Name] = b.since[r.Name]
+			since[r.Name] = were[r.Name]
 			delete(old, r.Name)
 		}
 	}
 	maps.DeleteFunc(b.counts, func(k countKey, _ *ruleCount) bool { return old[k.rule] != nil })
-	b.rules, b.since = rules, since
+	return since
 }
 
 // applyRules compiles the rules for every link and shows them to every
@@ -128,9 +139,9 @@ func (p *Proxy) applyRules() {
 }
 
 func (b *book) compile(l *Link, seed uint64) *inject.Rules {
-	return inject.Compile(b.rules, inject.Place{
+	return inject.Compile(slices.Concat(b.toxics, b.rules), inject.Place{
 		Seed: seed, Link: l.name, To: l.Config().To,
-		Standing: func(r *inject.Rule) (inject.Hits, wire.Stamp) { return b.count(l.name, r.Name), b.since[r.Name] },
+		Standing: func(r *inject.Rule) (inject.Hits, wire.Stamp) { return b.count(l.name, r.Name), b.standing(r.Name) },
 	})
 }
 
@@ -164,10 +175,14 @@ func (c *conn) showRules() {
 func (p *Proxy) Rules() []RuleStatus {
 	p.book.mu.Lock()
 	defer p.book.mu.Unlock()
+	return p.statuses(p.book.rules, p.book.since)
+}
+
+func (p *Proxy) statuses(rules []inject.Rule, sinces map[string]wire.Stamp) []RuleStatus {
 	now := p.clock.now()
-	list := make([]RuleStatus, len(p.book.rules))
-	for i, r := range p.book.rules {
-		since := p.book.since[r.Name]
+	list := make([]RuleStatus, len(rules))
+	for i, r := range rules {
+		since := sinces[r.Name]
 		list[i] = RuleStatus{
 			Rule: r, Since: p.clock.start.Add(time.Duration(since)),
 			Over: r.Limit.Until > 0 && now >= since.Add(r.Limit.Until),
@@ -183,7 +198,7 @@ func (p *Proxy) Rules() []RuleStatus {
 
 // ruleCounters is what metrics say of the rules.
 func (p *Proxy) ruleCounters() (all []trace.RuleCounters) {
-	for _, r := range p.Rules() {
+	for _, r := range append(p.Rules(), p.Toxics()...) {
 		for _, l := range r.Links {
 			all = append(all, trace.RuleCounters{
 				Rule: r.Name, Effect: r.Effect.String(), Link: l.Link,

@@ -63,9 +63,9 @@ type LinkCounters struct {
 
 // WayCounters are what one direction of a link counted.
 type WayCounters struct {
-	// Bytes were forwarded; Live wait in the lines now.
-	Bytes uint64
-	Live  int64
+	// Bytes were forwarded, of those that were Read; Live wait in the lines now.
+	Bytes, Read uint64
+	Live        int64
 	// Stalls counts how often reading stood still because a line was full, and
 	// Stalled adds up for how long. Paused connections stand still now.
 	Stalls  uint64

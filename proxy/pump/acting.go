@@ -20,7 +20,9 @@ type acting struct {
 	late   time.Duration // latency, drawn for the present exchange
 	left   int64         // of limit_data
 	sliced wire.Stamp    // when the last slice is due
+	stack  []stacked     // in the order in which they began
 
+	set        *inject.Settings // the link's, at the last read
 	base, over *inject.Settings // the link's, and what bandwidth and loss make of them
 }
 
@@ -28,7 +30,14 @@ type acting struct {
 func (c *Conn) act(b *inject.Bound, ordinal uint64, now wire.Stamp) {
 	for d := range c.dirs {
 		p := &c.dirs[d]
-		if !b.When.Direction.Include(wire.Direction(d)) || p.on[b.Effect] != nil {
+		if !b.When.Direction.Include(wire.Direction(d)) {
+			continue
+		}
+		if b.Stacks {
+			c.stack(p, b, ordinal, now)
+			continue
+		}
+		if p.on[b.Effect] != nil {
 			continue
 		}
 		if p.by == nil {
@@ -43,7 +52,7 @@ func (c *Conn) act(b *inject.Bound, ordinal uint64, now wire.Stamp) {
 		}
 		p.sum()
 	}
-	if b.Effect == inject.EffectTimeout && b.With.After > 0 {
+	if b.Effect == inject.EffectTimeout && b.With.After > 0 && !b.Stacks {
 		c.end(now.Add(b.With.After), inject.EndCut)
 	}
 	c.awaitEnd(b)
@@ -57,12 +66,13 @@ func (p *pump) sum() {
 		on[inject.EffectBandwidth] != nil || on[inject.EffectLoss] != nil
 	p.bounded = on[inject.EffectLimitData] != nil || on[inject.EffectTimeout] != nil || on[inject.EffectResetPeer] != nil
 	p.base, p.over = nil, nil
+	p.sumStack()
 }
 
 // overlay are the link's settings with the rate and the loss of rules.
 func (p *pump) overlay(set *inject.Settings) *inject.Settings {
 	rate, loss := p.on[inject.EffectBandwidth], p.on[inject.EffectLoss]
-	if rate == nil && loss == nil {
+	if rate == nil && loss == nil && len(p.stack) == 0 {
 		return set
 	}
 	if p.base != set {
@@ -74,6 +84,7 @@ func (p *pump) overlay(set *inject.Settings) *inject.Settings {
 		if loss != nil {
 			d.Loss = loss.With.Loss
 		}
+		p.overlayStack(d)
 		p.base, p.over = set, &over
 	}
 	return p.over
@@ -88,18 +99,21 @@ func (c *Conn) changedDue(p *pump, pc *wire.Piece, rest int, begins bool, now wi
 	if late == 0 && p.on[inject.EffectLatency] != nil {
 		late = p.late
 	}
+	late += p.lateBy()
 	slicer := p.on[inject.EffectSlicer]
 	if slicer != nil && rest > 0 {
 		rest = min(rest, p.slice(&slicer.With))
 	}
-	n, due := p.path.Parcel(rest, now)
-	due = max(due.Add(late), p.notBefore)
+	n, notBefore := p.cutStack(rest, rest == pc.Len, p.notBefore)
+	n, due := p.path.Parcel(n, now)
+	due = max(due.Add(late), notBefore)
 	if slicer != nil && n > 0 {
 		if p.sliced != 0 {
 			due = max(due, p.sliced.Add(slicer.With.Delay))
 		}
 		p.sliced = due
 	}
+	p.cutAs(n, due)
 	if p.holds {
 		return n, p.line.Clamp(inject.Never)
 	}
@@ -115,6 +129,7 @@ func (p *pump) redraw(pc *wire.Piece) {
 		p.late = b.Latency(p.src)
 	}
 	x := pc.Exchange
+	p.redrawStack(x)
 	if x == nil {
 		return
 	}
@@ -145,16 +160,18 @@ func (c *Conn) bound(p *pump, n int, now wire.Stamp) int {
 	if p.on[inject.EffectTimeout] != nil {
 		pass = 0
 	}
-	return pass
+	return c.boundStack(p, pass, now)
 }
 
 // spent reports that no byte more may pass, so that the connection ends.
-func (p *pump) spent() bool { return p.on[inject.EffectLimitData] != nil && p.left == 0 }
+func (p *pump) spent() bool {
+	return p.on[inject.EffectLimitData] != nil && p.left == 0 || p.spentStack()
+}
 
 // slowly is when an end is passed on that is due then.
 func (p *pump) slowly(due wire.Stamp) wire.Stamp {
-	if b := p.on[inject.EffectSlowClose]; b != nil && due != inject.Never {
-		return due.Add(b.With.Delay)
+	if due == inject.Never {
+		return due
 	}
-	return due
+	return due.Add(p.slow())
 }

@@ -59,6 +59,7 @@ type pump struct {
 	notBefore wire.Stamp
 	src       *inject.Source
 
+	in       int64 // bytes read
 	out      int64 // bytes written: an offset in the stream
 	direct   bool  // direct bytes of the last Read are being written
 	granted  int   // taken from the budget
@@ -184,7 +185,9 @@ func (c *Conn) ReadEnd(dir wire.Direction, e inject.End, now wire.Stamp, set *in
 	if dir == wire.ToClient { // the server has given the connection up
 		c.session.Open().Over(now)
 	}
+	p.set = set
 	p.path.Use(p.overlay(set))
+	p.line.Arrived(now)
 	c.letGo(p, now)
 	_, due := c.due(p, &wire.Piece{Draw: true}, 0, now)
 	p.line.Close(p.slowly(due), e)

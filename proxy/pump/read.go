@@ -31,6 +31,7 @@ type Result struct {
 func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Settings) Result {
 	p := &c.dirs[dir]
 	p.pieces = p.pieces[:0]
+	p.in += int64(len(b))
 	if p.deaf {
 		return Result{}
 	}
@@ -78,6 +79,7 @@ type reading struct {
 }
 
 func (rd *reading) begin() {
+	rd.p.set = rd.set
 	rd.p.path.Use(rd.p.overlay(rd.set))
 	rd.p.path.Arrived(len(rd.b), len(rd.b) == cap(rd.b))
 	rd.p.line.Arrived(rd.now)

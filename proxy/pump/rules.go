@@ -21,6 +21,7 @@ type ruled struct {
 
 	endAt   wire.Stamp // when a rule ends the connection; 0: never
 	endHow  inject.End
+	fixed   ending     // the same, whatever becomes of rules that stack
 	expires wire.Stamp // when the next rule that acts is over; 0: never
 	wakeAt  wire.Stamp // the same, of rules whose end must not wait for bytes
 }
@@ -112,11 +113,19 @@ func (c *Conn) start(s *inject.Subject, x *wire.Exchange, now wire.Stamp) {
 func (c *Conn) startable(b *inject.Bound) bool {
 	free := false
 	for d := range c.dirs {
-		free = free || b.When.Direction.Include(wire.Direction(d)) && c.dirs[d].on[b.Effect] == nil
+		p := &c.dirs[d]
+		if b.When.Direction.Include(wire.Direction(d)) {
+			free = free || b.Stacks && !p.stacks(b) || !b.Stacks && p.on[b.Effect] == nil
+		}
 	}
 	if !free || b.When.Content() {
 		return free
 	}
+	return c.draw(b)
+}
+
+// draw reports whether the rule's draw for this connection is due: once.
+func (c *Conn) draw(b *inject.Bound) bool {
 	if c.tried[b.Hits] {
 		return false
 	}
@@ -157,6 +166,8 @@ func (c *Conn) retire(now wire.Stamp) {
 		}
 		held := p.holds
 		p.sum()
+		c.unstack(p, now)
+		p.useNow()
 		if held && !p.holds {
 			p.line.Release(now)
 		}
@@ -166,6 +177,9 @@ func (c *Conn) retire(now wire.Stamp) {
 // awaitEnd remembers when a rule that acts is over.
 func (c *Conn) awaitEnd(b *inject.Bound) {
 	c.expires = sooner(c.expires, b.Until())
+	if b.Stacks {
+		c.wakeAt = sooner(c.wakeAt, b.Until())
+	}
 	switch b.Effect {
 	case inject.EffectHold, inject.EffectBandwidth, inject.EffectTimeout:
 		c.wakeAt = sooner(c.wakeAt, b.Until())
@@ -174,9 +188,8 @@ func (c *Conn) awaitEnd(b *inject.Bound) {
 
 // end ends the whole connection at some moment, unless it ends before.
 func (c *Conn) end(at wire.Stamp, how inject.End) {
-	if c.endAt == 0 || at < c.endAt {
-		c.endAt, c.endHow = at, how
-	}
+	c.fixed = c.fixed.or(ending{at, how})
+	c.settle()
 }
 
 // cut ends the connection behind what the direction has passed on.

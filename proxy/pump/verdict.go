@@ -24,7 +24,7 @@ func (c *Conn) choose(e inject.Effect, s *inject.Subject, now wire.Stamp, can fu
 		return nil
 	}
 	for b := c.rules.Next(e, s, now, nil); b != nil; b = c.rules.Next(e, s, now, b) {
-		if !b.PerExchange() {
+		if !b.PerExchange() || b.Stacks && e == inject.EffectLatency {
 			continue
 		}
 		f := failure(b)
@@ -141,19 +141,41 @@ func (rd *reading) refuse(x *wire.Exchange, ch *choice, n int, pc *wire.Piece) {
 	}
 }
 
-// delay has a rule delay one exchange, both ways or one. True: one does.
+// delay has rules delay one exchange, both ways or one. True: one does.
 func (rd *reading) delay(s *inject.Subject, x *wire.Exchange) bool {
+	stacked := rd.delayStack(s, x)
 	ch := rd.choose(inject.EffectLatency, s, rd.now, func(*inject.Bound, *wire.Failure) wire.Reason { return wire.Applies })
 	if ch == nil {
-		return false
+		return stacked
 	}
+	rd.delayBy(ch, x)
+	return true
+}
+
+func (rd *reading) delayBy(ch *choice, x *wire.Exchange) {
 	for d := range x.Extra {
 		if ch.When.Direction.Include(wire.Direction(d)) {
-			x.Extra[d] = ch.Latency(rd.dirs[d].src)
+			x.Extra[d] += ch.Latency(rd.dirs[d].src)
 		}
 	}
 	ch.blame(x)
-	return true
+}
+
+// delayStack is delay by the rules that stack: all of them.
+func (rd *reading) delayStack(s *inject.Subject, x *wire.Exchange) (any bool) {
+	if !rd.rules.Has(inject.EffectLatency) {
+		return false
+	}
+	for b := rd.rules.Next(inject.EffectLatency, s, rd.now, nil); b != nil; b = rd.rules.Next(inject.EffectLatency, s, rd.now, b) {
+		if !b.Stacks || !b.PerExchange() {
+			continue
+		}
+		if n, fires := b.Fire(); fires {
+			rd.delayBy(&choice{Bound: b, ordinal: n}, x)
+			any = true
+		}
+	}
+	return any
 }
 
 // reply decides about a message to the client, of which the stretch [lo, hi) is
