@@ -8,7 +8,7 @@ import { ms } from "./format.js";
 
 const SPAN = 120_000;
 const HEIGHT = 260;
-const LEFT = 46;
+const LEFT = 58;
 const BOTTOM = 24;
 const TOP = 14;
 
@@ -67,11 +67,10 @@ export class Chart {
     const parts = [];
     for (let e = this.low; e <= this.high; e++) {
       const y = this.y(10 ** e);
-      const label = e < 0 ? (10 ** e).toFixed(-e) : String(10 ** e);
       parts.push(s("line", { x1: LEFT, x2: this.width - this.right, y1: y, y2: y }));
-      parts.push(s("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end" }, e === this.high ? `${label} ms` : label));
+      parts.push(s("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end" }, unit(10 ** e)));
     }
-    for (const back of this.width < 560 ? [120, 60, 0] : [120, 90, 60, 30, 0]) {
+    for (const back of this.width < 560 ? [120, 0] : [120, 90, 60, 30, 0]) {
       const anchor = back === 0 ? "end" : back === 120 ? "start" : "middle";
       parts.push(s("text", { x: this.x(this.end - back * 1000), y: HEIGHT - 6, "text-anchor": anchor }, back === 0 ? "now" : `${back} s ago`));
     }
@@ -162,6 +161,12 @@ export class Chart {
     const words = [...nearest.by].filter(([, f]) => f[this.quantile] !== null).map(([name, f]) => `${name} ${ms(f[this.quantile])}`);
     text(this.readout, `${((this.end - nearest.at) / 1000).toFixed(0)} s ago, ${this.quantile} in ms: ${words.join("   ") || "no writes"}`);
   }
+}
+
+// unit is a power of ten in milliseconds, short enough for the margin.
+function unit(v) {
+  if (v >= 1000) return `${v / 1000} s`;
+  return v < 1 ? `${Math.round(v * 1000)} µs` : `${v} ms`;
 }
 
 // runs divides a list where something is missing.

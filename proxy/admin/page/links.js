@@ -36,7 +36,7 @@ class View {
     this.slider = h("input", { type: "range", min: 0, max: ENDS[0], step: 1, "aria-label": `Round trip that ${link.name} adds`, oninput: () => this.slide(), onchange: () => this.send(`${this.slider.value}ms`) });
     this.field = h("input", { type: "text", size: 8, spellcheck: "false", autocomplete: "off", "aria-label": `Round trip of ${link.name}, such as 80ms`, onchange: () => this.send(this.field.value.trim()), onkeydown: (e) => this.key(e) });
     this.cells = {};
-    for (const c of ["ends", "adds", "rate", "there", "back", "held", "open"]) this.cells[c] = h("span");
+    for (const c of ["ends", "adds", "rate", "there", "back", "late", "open"]) this.cells[c] = h("span");
     this.line = s("path", {});
     this.problem = h("p", { class: "wrong", role: "alert" });
     this.node = this.build(link);
@@ -49,19 +49,20 @@ class View {
       h("div", { class: "delay" }, this.slider, this.field, h("span", { class: "muted adds" }, this.cells.adds)),
       h("div", { class: "traffic" }, s("svg", { viewBox: "0 0 120 28", preserveAspectRatio: "none", "aria-hidden": "true", class: "spark" }, this.line)),
       figure("exchanges/s", this.cells.rate), figure("to server", this.cells.there), figure("to client", this.cells.back),
-      figure("open", this.cells.open), figure("held", this.cells.held),
+      figure("open", this.cells.open), figure("late by", this.cells.late),
       this.problem);
   }
 
   fill(link) {
     this.link = link;
-    text(this.cells.ends, [link.from && link.to ? `${link.from} → ${link.to}` : "", `${link.listen} → ${link.upstream}`].filter(Boolean).join("   "));
+    const ways = link.from && link.to && link.name !== `${link.from}-${link.to}` ? `${link.from} → ${link.to}, ` : "";
+    text(this.cells.ends, `${ways}${link.listen} → ${link.upstream}`);
     this.fillDelay(link);
     this.traffic(link);
     text(this.cells.open, count(link.connections.open));
     const held = Math.max(link.to_server.achieved_ms - link.to_server.planned_ms, link.to_client.achieved_ms - link.to_client.planned_ms);
-    text(this.cells.held, link.to_server.held_runs + link.to_client.held_runs > 0 ? `+${ms(Math.max(held, 0))} ms` : "–");
-    set(this.cells.held, { title: "how much longer than planned bytes were held, on average, in the worse direction" });
+    text(this.cells.late, link.to_server.held_runs + link.to_client.held_runs > 0 ? `${ms(Math.max(held, 0))} ms` : "–");
+    set(this.cells.late, { title: "how much longer than planned bytes were held, on average, in the worse direction" });
   }
 
   fillDelay(link) {

@@ -6,6 +6,7 @@ import { count, perSecond } from "./format.js";
 import { Links } from "./links.js";
 import { Waits } from "./waits.js";
 import { Writes } from "./writes.js";
+import { showServers } from "./servers.js";
 import { showRules } from "./rules.js";
 import { showConnections } from "./connections.js";
 import { startTheme } from "./theme.js";
@@ -22,9 +23,9 @@ let connectionsSeen = false;
 
 async function tick() {
   const link = $("filter").value;
-  const wanted = [get("/v1/health"), get("/v1/links"), get("/v1/waits", { by: "concern", buckets: "true", link }), get("/v1/writes", { link }), get("/v1/rules"),
+  const wanted = [get("/v1/health"), get("/v1/links"), get("/v1/waits", { by: "concern", buckets: "true", link }), get("/v1/writes", { link }), get("/v1/rules"), get("/v1/observed"),
     connectionsSeen && ticks++ % CONNECTIONS_EVERY === 0 ? get("/v1/connections", { link }) : null];
-  const [health, l, w, slow, rules, connections] = await Promise.all(wanted);
+  const [health, l, w, slow, rules, observed, connections] = await Promise.all(wanted);
   if (link !== $("filter").value) return; // the answer to another question
   $("token").hidden = true;
   $("main").hidden = false;
@@ -32,6 +33,7 @@ async function tick() {
   waits.show(w);
   links.show(l, link);
   writes.show(slow, waits.concerns());
+  showServers(observed);
   showRules(rules, link);
   if (connections) showConnections(connections);
   text($("version"), health.version);

@@ -10,8 +10,9 @@ export function showRules(answer, filter) {
 }
 
 function row(r) {
-  const cell = () => h("td", { class: "n" });
-  return h("tr", {}, h("th", { scope: "row" }, r.name), h("td"), h("td", { class: "wide" }, h("code")), cell(), cell(), cell());
+  const cell = (label) => h("td", { class: "n", role: "cell", "data-label": label });
+  return h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, r.name), h("td", { role: "cell" }), h("td", { class: "wide", role: "cell" }, h("code")),
+    cell("matches"), cell("hits"), cell("connections"));
 }
 
 function fill(tr, r, filter) {

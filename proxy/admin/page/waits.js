@@ -7,7 +7,7 @@ import { concernClass } from "./colours.js";
 import { count, ms } from "./format.js";
 import { PARTS, Series } from "./series.js";
 
-const NAMED = 0.11; // the share from which a part's name has room
+const LETTER = 7; // pixels, to tell whether a part's name has room
 
 export class Waits {
   constructor() {
@@ -59,9 +59,9 @@ export class Waits {
 }
 
 function row(name) {
-  const cell = () => h("td", { class: "n" });
-  return h("tr", {}, h("th", { scope: "row" }, h("i", { class: `key ${concernClass(name)}` }), name),
-    cell(), cell(), cell(), cell(), cell(), h("td", { class: "wide" }, h("div", { class: "stack", role: "img" })), h("td", { class: "released" }));
+  const cell = () => h("td", { class: "n", role: "cell" });
+  return h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, h("i", { class: `key ${concernClass(name)}` }), name),
+    cell(), cell(), cell(), cell(), cell(), h("td", { class: "wide", role: "cell" }, h("div", { class: "stack", role: "img" })), h("td", { class: "released", role: "cell" }));
 }
 
 function fill(tr, f) {
@@ -72,15 +72,17 @@ function fill(tr, f) {
   stack(cells[6].firstChild, f.parts, f.mean);
   const by = Object.entries(f.releasedBy).sort((a, b) => b[1] - a[1]);
   text(cells[7], by.map(([name, n]) => `${name} ${count(n)}`).join(", ") || "–");
+  set(cells[7], { class: by.length ? "released" : "released nobody" });
 }
 
 // stack fills a bar with the parts that a time divides into.
 export function stack(bar, parts, total) {
   const there = total > 0 ? PARTS.filter((p) => parts[p] > 0) : [];
+  const width = bar.clientWidth;
   keyed(bar, there, (p) => p, (p) => h("span", { class: `part ${p}` }, h("b")), (node, p) => {
-    const share = parts[p] / total;
+    const share = parts[p] / total, words = `${p} ${ms(parts[p])}`;
     node.style.flexGrow = share;
-    text(node.firstChild, share >= NAMED ? `${p} ${ms(parts[p])}` : "");
+    text(node.firstChild, share * width > (words.length + 2) * LETTER ? words : "");
     set(node, { title: `${p} ${ms(parts[p])} ms, ${(100 * share).toFixed(1)} %` });
   });
   set(bar, { "aria-label": there.map((p) => `${p} ${ms(parts[p])} ms`).join(", ") || "nothing" });

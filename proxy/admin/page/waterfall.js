@@ -10,7 +10,7 @@
 
 import { h } from "./dom.js";
 import { concernClass } from "./colours.js";
-import { clock, ms } from "./format.js";
+import { clock, measures, ms } from "./format.js";
 
 // waterfall draws w into root; null: nothing is open.
 export function waterfall(root, w) {
@@ -70,18 +70,26 @@ function bar(r, total) {
     piece.style.width = `${(100 * (to - from)) / total}%`;
     track.append(piece);
   }
+  if (r.pieces.length === 0) track.append(h("span", { class: "muted" }, r.remark));
   const time = r.time === null ? "" : ms(r.time);
   return h("div", { class: r.child ? "bar child" : "bar", role: "listitem" }, h("span", { class: "name" }, r.name), track, h("span", { class: "n" }, time),
-    h("span", { class: "remark muted" }, r.remark ?? ""));
+    h("span", { class: "remark muted" }, r.pieces.length === 0 ? "" : r.remark ?? ""));
 }
 
 const injected = (w) => (w.planned_ms > 0 ? `${ms(w.planned_ms)} ms injected, both ways` : "");
+
+// meanwhile is what the server did during its part, where it's asked. That it is
+// why the write took its time nobody can tell from that.
+function meanwhile(w) {
+  return w.meanwhile ? `${measures(w.meanwhile.values)}: on the server at the time, and not for certain why` : "";
+}
 
 // facts are what there is besides, as a list of names and values.
 function facts(w) {
   const list = [["began", clock(new Date(w.began))], ["link", w.link], ["client", [w.client, w.application].filter(Boolean).join(", ")], ["database", w.database],
     ["basis", w.released_basis], ["delay", w.planned_ms > 0 ? `${ms(w.planned_ms)} ms planned, ${ms(w.achieved_ms)} achieved` : ""],
     ["stalled", w.stalled_ms > 0 ? `${ms(w.stalled_ms)} ms: a line was full` : ""], ["rules", w.rules.join(", ")], ["scenario", w.scenario],
+    ["meanwhile", meanwhile(w)],
     ["outcome", w.outcome === "ok" ? "" : [w.outcome, w.error_code].filter(Boolean).join(" ")]];
   return h("dl", { class: "facts" }, ...list.filter(([, v]) => v).flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
 }
