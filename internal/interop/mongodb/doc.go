@@ -6,6 +6,7 @@
 //	clients/mongosh       --+-- directly        ----+-- SecantusDB: MongoDB's protocol over the
 //	clients/pymongo       --+-- and over a link     |   storage engine of mongod, WiredTiger
 //	clients/java-mongodb  --+                       +-- the scripted peer of internal/lab
+//	                                                +-- its replica set, a link to each member
 //
 // Each client is a small program that does what its users do, on an empty
 // database, and prints what it got. Directly and over a link of 5 ms with jitter

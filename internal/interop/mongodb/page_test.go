@@ -26,6 +26,9 @@ const notes = `
 * **The peer** is the scripted one of internal/lab, of which what is compared is the client and the wire, not the answers:
   it refuses distinct, indexes and drops as a server without them would. Compression is tested with it, hello in a
   stream, writes without a reply, and a read that is answered long after the client gave up.
+* **The replica set** is internal/lab's, of three members that replicate over TCP, with a link in front of each: clients
+  are told of one of them and find the others by the hello that the proxy rewrites. In the midst of 40 writes a client
+  has the primary step down: all of them are there once, and every command of it was seen on the links.
 * Of a compressed message the proxy inflates 256 KiB, of a command that goes on behind that up to 4 MiB. The reply of
   15 MB is forwarded whole and counted as ` + "`compressed_cut`" + `; so are the inserts of it by mongosh and the Node.js driver,
   which have the document before the write concern.

@@ -34,6 +34,9 @@ type server struct {
 	streams bool
 	// answersAll: it answers requests that want no reply.
 	answersAll bool
+	// members, instead of start, starts a replica set and returns its members'
+	// addresses. How long what clients do there takes, and how often, differs.
+	members func(t *testing.T) []string
 }
 
 var (

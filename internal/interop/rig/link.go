@@ -25,7 +25,7 @@ type Options struct {
 	Reads bool
 }
 
-// Link is a proxy with one link, which declines TLS, and its tracer.
+// Link is a proxy with one link, or several, which decline TLS, and its tracer.
 type Link struct {
 	Proxy  *proxy.Proxy
 	Log    Log
@@ -36,15 +36,21 @@ type Link struct {
 // goes to c.
 func Start(t *testing.T, o Options, c trace.Consumer) *Link {
 	t.Helper()
+	return StartLinks(t, o, []proxy.LinkConfig{{Upstream: o.Upstream}}, c)
+}
+
+// StartLinks is Start for several, of which it fills in what they have in common.
+func StartLinks(t *testing.T, o Options, links []proxy.LinkConfig, c trace.Consumer) *Link {
+	t.Helper()
 	l := &Link{tracer: trace.New(1<<17, c)}
 	t.Cleanup(l.tracer.Close)
+	for i := range links {
+		links[i].Listen, links[i].Protocol = "127.0.0.1:0", o.Protocol
+		links[i].Delay, links[i].TLS = inject.Symmetric(o.RTT, o.Jitter), proxy.TLSConfig{Client: "decline"}
+	}
 	var err error
 	l.Proxy, err = proxy.Start(context.Background(), proxy.Config{
-		Tracer: l.tracer, Reads: o.Reads, Seed: 1, Log: slog.New(slog.NewTextHandler(&l.Log, nil)),
-		Links: []proxy.LinkConfig{{
-			Listen: "127.0.0.1:0", Upstream: o.Upstream, Protocol: o.Protocol,
-			Delay: inject.Symmetric(o.RTT, o.Jitter), TLS: proxy.TLSConfig{Client: "decline"},
-		}},
+		Tracer: l.tracer, Reads: o.Reads, Seed: 1, Log: slog.New(slog.NewTextHandler(&l.Log, nil)), Links: links,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +63,7 @@ func Start(t *testing.T, o Options, c trace.Consumer) *Link {
 	return l
 }
 
-// Addr is where the link listens.
+// Addr is where the link, or the first of several, listens.
 func (l *Link) Addr() string { return l.Proxy.Links()[0].Addr().String() }
 
 // Stop ends the link, whose clients must be gone, and checks that all that

@@ -13,6 +13,7 @@ import (
 // extra are the parts of the scenario that only some servers can play.
 var extra = map[string]func(*mongo.Collection){
 	"w0": unacknowledged, "timeout": slow, "transaction": transactions, "tail": tail, "watch": watch,
+	"stepdown": stepDown,
 }
 
 func unacknowledged(c *mongo.Collection) {
@@ -122,4 +123,29 @@ func watch(c *mongo.Collection) {
 		}
 		return got, stream.Err()
 	})
+}
+
+// stepDown has the primary give up in the midst of writes, none of which may be lost
+// or done twice.
+func stepDown(c *mongo.Collection) {
+	moving := c.Database().Collection("moving")
+	write := func(from, to int) {
+		step("writes", func(ctx context.Context) (any, error) {
+			for i := from; i < to; i++ {
+				if _, err := moving.InsertOne(ctx, d("_id", i)); err != nil {
+					return i, err
+				}
+				if _, err := moving.UpdateOne(ctx, d("_id", i), d("$inc", d("n", 1))); err != nil {
+					return i, err
+				}
+			}
+			return to, nil
+		})
+	}
+	write(0, 20)
+	step("step down", func(ctx context.Context) (any, error) {
+		return nil, c.Database().Client().Database("admin").RunCommand(ctx, d("replSetStepDown", 60)).Err()
+	})
+	write(20, 40)
+	step("written once", func(ctx context.Context) (any, error) { return moving.CountDocuments(ctx, d("n", 1)) })
 }

@@ -4,7 +4,8 @@
 // It prints what it got, and nothing that differs from run to run; at the end
 // how often it sent each command. --version prints what it is made of. Flags add
 // what only some servers have: w0 (writes without a reply), timeout (collection
-// "slow" answers late), transaction, tail (a capped collection), watch.
+// "slow" answers late), transaction, tail (a capped collection), watch, stepdown
+// (writes while a replica set changes its primary).
 package main
 
 import (

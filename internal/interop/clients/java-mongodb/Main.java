@@ -28,7 +28,7 @@ import org.bson.types.Binary;
  * <p>Prints what it got, and nothing that differs from run to run; at the end how often it sent
  * each command. --version prints what it is made of. Flags add what only some servers have: w0
  * (writes without a reply), timeout (collection "slow" answers late), transaction, tail (a capped
- * collection), watch.
+ * collection), watch, stepdown (writes while a replica set changes its primary).
  */
 public class Main {
   interface Act {
@@ -154,6 +154,9 @@ public class Main {
       case "tail":
         tail(db);
         break;
+      case "stepdown":
+        stepDown(client, db);
+        break;
       case "watch":
         watch(c);
         break;
@@ -199,6 +202,22 @@ public class Main {
       }
       return got;
     });
+  }
+
+  static Object write(MongoCollection<Document> moving, int from, int to) {
+    for (int i = from; i < to; i++) {
+      moving.insertOne(doc("_id", i));
+      moving.updateOne(doc("_id", i), doc("$inc", doc("n", 1)));
+    }
+    return to;
+  }
+
+  static void stepDown(MongoClient client, MongoDatabase db) throws Exception {
+    MongoCollection<Document> moving = db.getCollection("moving");
+    step("writes", () -> write(moving, 0, 20));
+    step("step down", () -> client.getDatabase("admin").runCommand(doc("replSetStepDown", 60)).get("ok"));
+    step("writes", () -> write(moving, 20, 40));
+    step("written once", () -> moving.countDocuments(doc("n", 1)));
   }
 
   static void watch(MongoCollection<Document> c) throws Exception {

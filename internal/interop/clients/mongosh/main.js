@@ -119,6 +119,19 @@ const extra = {
       return got;
     });
   },
+  stepdown({ db }) {
+    const write = (from, to) => step('writes', () => {
+      for (let i = from; i < to; i++) {
+        db.moving.insertOne({ _id: i });
+        db.moving.updateOne({ _id: i }, { $inc: { n: 1 } });
+      }
+      return to;
+    });
+    write(0, 20);
+    step('step down', () => db.adminCommand({ replSetStepDown: 60 }).ok);
+    write(20, 40);
+    step('written once', () => db.moving.countDocuments({ n: 1 }));
+  },
   watch({ c }) {
     step('watch', () => {
       const stream = c.watch([], { maxAwaitTimeMS: 50 });

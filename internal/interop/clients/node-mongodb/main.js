@@ -4,7 +4,8 @@
 // Prints what it got, and nothing that differs from run to run; at the end how
 // often it sent each command. --version prints what it is made of. Flags add
 // what only some servers have: w0 (writes without a reply), timeout (collection
-// "slow" answers late), transaction, tail (a capped collection), watch.
+// "slow" answers late), transaction, tail (a capped collection), watch, stepdown
+// (writes while a replica set changes its primary).
 'use strict';
 const { createCipheriv, createHash } = require('crypto');
 const { MongoClient } = require('mongodb');
@@ -124,6 +125,20 @@ const extra = {
       await cursor.close();
       return got;
     });
+  },
+  async stepdown({ client, db }) {
+    const moving = db.collection('moving');
+    const write = (from, to) => step('writes', async () => {
+      for (let i = from; i < to; i++) {
+        await moving.insertOne({ _id: i });
+        await moving.updateOne({ _id: i }, { $inc: { n: 1 } });
+      }
+      return to;
+    });
+    await write(0, 20);
+    await step('step down', async () => { await client.db('admin').command({ replSetStepDown: 60 }); });
+    await write(20, 40);
+    await step('written once', () => moving.countDocuments({ n: 1 }));
   },
   async watch({ c }) {
     await step('watch', async () => {

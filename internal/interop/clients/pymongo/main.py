@@ -3,7 +3,8 @@
 Prints what it got, and nothing that differs from run to run; at the end how
 often it sent each command. --version prints what it is made of. Flags add what
 only some servers have: w0 (writes without a reply), timeout (collection "slow"
-answers late), transaction, tail (a capped collection), watch.
+answers late), transaction, tail (a capped collection), watch, stepdown (writes
+while a replica set changes its primary).
 """
 import collections
 import hashlib
@@ -162,6 +163,20 @@ def watch(c):
     step("watch", follow)
 
 
+def step_down(c):
+    moving = c.database.moving
+
+    def write(start, end):
+        for i in range(start, end):
+            moving.insert_one({"_id": i})
+            moving.update_one({"_id": i}, {"$inc": {"n": 1}})
+        return end
+    step("writes", lambda: write(0, 20))
+    step("step down", lambda: c.database.client.admin.command("replSetStepDown", 60)["ok"])
+    step("writes", lambda: write(20, 40))
+    step("written once", lambda: moving.count_documents({"n": 1}))
+
+
 def main(uri, flags):
     sent = Sent()
     client = pymongo.MongoClient(uri, event_listeners=[sent])
@@ -169,7 +184,8 @@ def main(uri, flags):
     inserts(c)
     changes(c)
     reads(c)
-    extra = {"w0": unacknowledged, "timeout": late, "transaction": transactions, "tail": tail, "watch": watch}
+    extra = {"w0": unacknowledged, "timeout": late, "transaction": transactions, "tail": tail, "watch": watch,
+             "stepdown": step_down}
     for f in flags:
         extra[f](c)
     big(c)
