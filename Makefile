@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth bench lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth test-mongod bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -12,6 +12,9 @@ SOAK ?= 10m
 # How long rules are changed under load, on each driver.
 CHURN ?= 30s
 
+# A mongod, for test-mongod.
+MONGOD ?= mongod
+
 # Flags of the benchmarks, such as -quick.
 BENCH ?=
 
@@ -19,7 +22,7 @@ BENCH ?=
 COPY_MB ?= 1024
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 build: ## build bin/wirewait
 	go build -o bin/ ./cmd/wirewait
@@ -47,6 +50,10 @@ copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make te
 
 churn: ## change rules 1,000 times a second under load, for CHURN (30s)
 	go test -race -count=1 -v -run TestRules_ChangeUnderLoad ./proxy -churn $(CHURN)
+
+test-mongod: ## run the tests of replica sets on three real servers: MONGOD, or mongod on PATH
+	WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run 'Mongod$$' ./proxy
+	cd internal/interop && WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run '^TestMongodSet$$' ./mongodb
 
 truth: ## who released each of 2,000 writes, and how long it waited, beside what a replica set notes of it; on a quiet machine
 	go test -count=1 -v -run TestRealSet_ManyClientsAgainstTheTruth ./proxy -quiet

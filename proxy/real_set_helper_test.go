@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/internal/lab/mongod"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
@@ -33,7 +34,7 @@ import (
 //	  |                  |
 //	  b -----------------+
 type setRig struct {
-	set    *mongod.Set
+	set    *mongod.Set // nil: real ones
 	proxy  *proxy.Proxy
 	tracer *trace.Tracer
 
@@ -54,6 +55,7 @@ const setMembers = "abc"
 type setOptions struct {
 	noHostInfo, pairs bool
 	jitter            time.Duration
+	mongod            string // a program: members are real
 }
 
 // judgedWrite is what was said of one write.
@@ -171,24 +173,47 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 	if o.pairs {
 		labOptions.DialPair = func(from, to int) string { return r.addr(string([]byte{setMembers[from], setMembers[to]})) }
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r.set, err = mongod.StartSet(ctx, labOptions)
 	t.Cleanup(func() {
-		if r.set != nil {
-			if err := r.set.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = r.proxy.Shutdown(now)
 	})
+	r.set, _ = startMembers(t, o.mongod, labOptions).(*mongod.Set)
+	r.settle(t)
+	return r
+}
+
+// startMembers starts a set in this process, or the same of real servers if there
+// is a program for it.
+func startMembers(t *testing.T, program string, o mongod.SetOptions) lab.MongoMembers {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var set lab.MongoMembers
+	var err error
+	if program == "" {
+		set, err = mongod.StartSet(ctx, o)
+	} else {
+		real := lab.MongodSetOptions{Program: program, Ports: o.Ports, Modes: o.Modes}
+		if real.Ports == nil {
+			if real.Ports, err = mongod.ReservePorts(len(setMembers)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, m := range o.Members {
+			real.Hosts, real.Tags = append(real.Hosts, m.Host), append(real.Tags, m.Tags)
+		}
+		set, err = lab.StartMongodSet(ctx, real)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.settle(t)
-	return r
+	t.Cleanup(func() {
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return set
 }
 
 // setSources are the members that dial one of them by its only address.

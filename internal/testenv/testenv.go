@@ -9,6 +9,7 @@ package testenv
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +24,22 @@ func Missing(t testing.TB, what string) {
 		t.Fatal(what)
 	}
 	t.Skip(what)
+}
+
+// Mongod is the program of a MongoDB server, as make test-mongod gives it in
+// WIREWAIT_MONGOD. Otherwise the test skips, in CI too: no package of Debian's has
+// it.
+func Mongod(t testing.TB) string {
+	t.Helper()
+	program := os.Getenv("WIREWAIT_MONGOD")
+	if program == "" {
+		t.Skip("no mongod was asked for: run make test-mongod")
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("no mongod: install MongoDB 8.0 (https://www.mongodb.com/docs/manual/installation/), or run make test-mongod MONGOD=its path: %v", err)
+	}
+	return path
 }
 
 // Captures is the directory of recorded traffic: WIREWAIT_CAPTURES, else

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/lab/mongod"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // labSet is the replica set of internal/lab. Clients are told of one member, or of
@@ -36,6 +38,36 @@ var labSet = server{
 		}
 		return addrs
 	},
+}
+
+// TestMongodSet is the matrix's last column on three servers that are MongoDB's own.
+// What comes of it is on no page: none was there when that was written.
+func TestMongodSet(t *testing.T) {
+	program := testenv.Mongod(t)
+	s := server{
+		name: "mongod", query: labSet.query, flags: labSet.flags + ",transaction,tail,watch", streams: true,
+		members: func(t *testing.T) []string {
+			ports, err := mongod.ReservePorts(3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			set, err := lab.StartMongodSet(ctx, lab.MongodSetOptions{Program: program, Ports: ports})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := set.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return set.Addrs()
+		},
+	}
+	for _, c := range clients {
+		t.Run(c.dir, func(t *testing.T) { new(result).run(t, c, s) })
+	}
 }
 
 // run runs an empty server, or set, until the test's end and returns its addresses.

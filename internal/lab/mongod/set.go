@@ -267,6 +267,17 @@ func (set *Set) URI(addrs ...string) string {
 	return "mongodb://" + strings.Join(addrs, ",") + "/?replicaSet=" + set.config.name
 }
 
+// Addrs are where members listen, by place.
+func (set *Set) Addrs() (addrs []string) {
+	for _, m := range set.members {
+		addrs = append(addrs, m.Addr())
+	}
+	return addrs
+}
+
+// Kill is a member's, by place.
+func (set *Set) Kill(place int) error { return set.members[place].Kill() }
+
 // Primary is the member that takes writes now; nil: there is none.
 func (set *Set) Primary() *Member {
 	for _, m := range set.members {
