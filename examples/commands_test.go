@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if binary, err := wirewait(); err == nil {
 		os.RemoveAll(filepath.Dir(binary))
 	}
+	if studiesDir != "" {
+		os.RemoveAll(studiesDir)
+	}
 	os.Exit(code)
 }
 

@@ -43,10 +43,12 @@ type Point struct{ X, Y, Low, High float64 }
 // At is a point without an interval.
 func At(x, y float64) Point { return Point{x, y, y, y} }
 
-// Band is a stretch of x, from From to To, in a class's colour.
+// Band is a stretch of x, from From to To, in a class's colour. Its name stands
+// within it at the top, or Row lines below.
 type Band struct {
-	From, To float64
-	Class    string
+	From, To    float64
+	Class, Name string
+	Row         int
 }
 
 const (
@@ -121,6 +123,9 @@ func (p *Panel) draw(d *drawing, from, to float64) {
 	for _, b := range p.Bands {
 		left, right := max(x.at(b.From), linesLeft), min(x.at(b.To), linesRight)
 		d.put(`<g class="%s"><rect class="mark" opacity="0.2" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/></g>`, b.Class, left, from, max(right-left, 1.5), to-from)
+		if b.Name != "" {
+			d.text(left+4, from+13+14*float64(b.Row), "mute", "", b.Name)
+		}
 	}
 	for _, v := range yTicks {
 		d.line(linesLeft, y.at(v), linesRight, y.at(v), "grid")
@@ -144,7 +149,14 @@ func (p *Panel) draw(d *drawing, from, to float64) {
 		}
 		// Aside by a little for each line, so that no bar hides another.
 		l.draw(d, x, y, 4*(float64(i)-float64(len(p.Lines)-1)/2))
-		d.text(linesRight+16, labels[i]+4, "", "", l.label())
+		left := linesRight + 16
+		if l.Plain { // its end may be anywhere
+			d.put(`<g class="%s">`, l.Class)
+			d.line(left, labels[i], left+14, labels[i], "bar")
+			d.put("</g>")
+			left += 20
+		}
+		d.text(left, labels[i]+4, "", "", l.label())
 	}
 }
 
@@ -170,7 +182,11 @@ func (l *Line) label() string {
 	if l.Label != "" {
 		return l.Label
 	}
-	return l.Name + ": " + Number(math.Round(l.last()*10)/10)
+	last := math.Round(l.last()*10) / 10
+	if last >= 1000 {
+		last = math.Round(last)
+	}
+	return l.Name + ": " + Number(last)
 }
 
 // labels are where the lines' names stand: each at its line's right end, or

@@ -28,6 +28,13 @@ var own = map[string][]string{
 	"internal/study": {"trace", "internal/chart"},
 
 	"internal/lab/mongod": {"wire"},
+
+	"internal/study/cluster": {"wire", "inject", "proxy", "trace", "internal/lab", "internal/lab/mongod", "internal/study"},
+
+	"examples/journal-group-commit": {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
+	"examples/majority-lag":         {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
+	"examples/delayed-member":       {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
+	"examples/postgres-quorum":      {"internal/chart", "internal/study", "internal/study/cluster", "trace"},
 }
 
 // check returns a sentence for every import that no rule allows.

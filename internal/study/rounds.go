@@ -96,3 +96,15 @@ func Times(ctx context.Context, n int, op func(ctx context.Context, i int) error
 	s.Elapsed = time.Since(begin)
 	return s, ctx.Err()
 }
+
+// Pause waits, or ends with the context and returns its error.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -112,6 +112,11 @@ func (r *Run) Chance(name string) *rand.Rand {
 // a suffix, if files are wanted.
 func (r *Run) Table(suffix string, t *Table) error {
 	t.Text(r.Stdout)
+	return r.CSV(suffix, t)
+}
+
+// CSV is Table without the printing: for what is too long for a terminal.
+func (r *Run) CSV(suffix string, t *Table) error {
 	if r.Dir == "" {
 		return nil
 	}

@@ -107,3 +107,17 @@ func exact(row []any, i int) string {
 
 // number has three or four digits that matter.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', decimals(v), 64) }
+
+// Ticks are round numbers of seconds for an axis that ends at end.
+func Ticks(end float64) (ticks []float64) {
+	step := 1.0
+	for _, s := range []float64{2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600} {
+		if end/step > 8 {
+			step = s
+		}
+	}
+	for v := 0.0; v <= end; v += step {
+		ticks = append(ticks, v)
+	}
+	return ticks
+}
