@@ -4,12 +4,12 @@ package proxy_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/wirewait/wirewait/internal/testenv"
+	"github.com/wirewait/wirewait/proxy/observe"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -21,17 +21,9 @@ func TestRealQuorum_ObservedSessions(t *testing.T) {
 	r := newQuorumRig(t, "")
 	r.createTable(t)
 	r.setNames(t, "ANY 1 (s1, s2)")
-	r.write(t, 1, 1, "on") // the tracer's clock is on its span
-	r.take(t, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	looked := make(chan error, 1)
-	go func() { looked <- r.observe(ctx) }()
+	r.ask(t)
 	all := r.write(t, 16, 10, "on")
 	list := r.compare(t, all, r.take(t, len(all)))
-	cancel()
-	if err := <-looked; err != nil {
-		t.Fatal(err)
-	}
 	exact, known := 0, 0
 	for _, v := range list { // compare has held transactions against what clients made
 		if v.basis == trace.BasisExact {
@@ -51,34 +43,41 @@ func TestRealQuorum_ObservedSessions(t *testing.T) {
 	}
 }
 
-// observe tells the tracer who waits in which transaction, until ctx ends.
-func (r *quorumRig) observe(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, r.cluster.URL(r.cluster.Primary.Addr()))
-	if err != nil {
-		return err
+// ask asks the primary until the test ends, and returns once it has answered:
+// from then on what it says is the rule.
+func (r *quorumRig) ask(t *testing.T) {
+	t.Helper()
+	answered := make(chan struct{})
+	p := &observe.Primary{
+		Server: r.server, URI: r.cluster.URL(r.cluster.Primary.Addr()), Log: slog.New(slog.DiscardHandler),
+		Waiting: func(waiting []wire.Backend) { r.tracer.Observe(r.server, waiting) },
+		Found: func(s *observe.PrimarySettings, since time.Time) {
+			rule, err := trace.ParseStandbyNames(s.StandbyNames)
+			if err != nil {
+				t.Error(err)
+			}
+			r.tracer.SetStandbys(r.server, s.Synchronous)
+			if !since.IsZero() {
+				r.tracer.ChangeRule(r.server, rule, since)
+				return
+			}
+			r.tracer.SetRule(r.server, rule)
+			close(answered)
+		},
 	}
-	defer conn.Close(context.Background())
-	r.mu.Lock()
-	primary := r.conn
-	r.mu.Unlock()
-	now := func() wire.Stamp { return wire.Stamp(time.Since(primary.Epoch)) }
-	const look = "select pid, backend_xid::text::bigint from pg_stat_activity where wait_event = 'SyncRep' and backend_xid is not null"
-	for ctx.Err() == nil {
-		report := &wire.Report{Kind: wire.ReportObserved, In: now()}
-		rows, err := conn.Query(context.WithoutCancel(ctx), look, pgx.QueryExecModeSimpleProtocol)
-		if err != nil {
-			return err
+	r.asked.Store(p)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Watch(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
-		var pid int32
-		var xid int64
-		if _, err := pgx.ForEachRow(rows, []any{&pid, &xid}, func() error {
-			report.Backends = append(report.Backends, wire.Backend{PID: pid, XID: uint32(xid)})
-			return nil
-		}); err != nil {
-			return err
-		}
-		report.Out = now()
-		r.tracer.OfferReport(report, primary)
+	})
+	select {
+	case <-answered:
+	case <-t.Context().Done():
+		t.Fatal("the primary doesn't answer")
 	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/proxy/observe"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -30,10 +32,10 @@ type quorumRig struct {
 	server  string // as the tracer calls the primary
 	begin   string // LSN at which the test began
 	names   *trace.StandbyNames
+	asked   atomic.Pointer[observe.Primary] // nil: nobody asks the primary
 
 	mu   sync.Mutex
 	seen []judged
-	conn *trace.Conn // of a write
 }
 
 // judged is what was said of one write.
@@ -60,7 +62,6 @@ func (r *quorumRig) Consume(f *trace.Finished) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.conn = f.Conn
 	r.seen = append(r.seen, judged{
 		level: f.Postgres.SynchronousCommit, by: f.Replication.ReleasedBy, basis: f.Replication.Basis,
 		replication: f.Waits.Replication, server: f.Waits.Server, total: f.Waits.Total,
@@ -100,14 +101,23 @@ func rtt(d time.Duration) (s inject.Settings) {
 // standbyDelays are the round trips of the standbys' links.
 var standbyDelays = map[string]time.Duration{"s1": 40 * time.Millisecond, "s2": 120 * time.Millisecond}
 
-func newQuorumRig(t *testing.T, binDir string) *quorumRig {
+func newQuorumRig(t *testing.T, binDir string, more ...map[string]string) *quorumRig {
 	t.Helper()
-	r := &quorumRig{}
+	r := &quorumRig{server: "pg.p"}
 	r.tracer = trace.New(1<<16, r)
+	r.tracer.WatchCommits(func(*trace.Conn) {
+		if p := r.asked.Load(); p != nil {
+			p.Committing()
+		}
+	})
 	t.Cleanup(r.tracer.Close)
+	settings := maps.Clone(truthSettings)
+	for _, m := range more {
+		maps.Copy(settings, m)
+	}
 	var err error
 	r.cluster, err = lab.StartPostgresCluster(t.Context(), lab.PostgresClusterOptions{
-		BinDir: binDir, Standbys: []string{"s1", "s2"}, Through: r.links, Settings: truthSettings,
+		BinDir: binDir, Standbys: []string{"s1", "s2"}, Through: r.links, Settings: settings,
 	})
 	if errors.Is(err, lab.ErrNoPostgres) && os.Getenv("WIREWAIT_CI") != "1" {
 		t.Skip(err)
@@ -128,11 +138,10 @@ func newQuorumRig(t *testing.T, binDir string) *quorumRig {
 
 // links puts one in front of the primary for each who dials it.
 func (r *quorumRig) links(primary string) (map[string]string, error) {
-	r.server = primary
 	config := proxy.Config{Tracer: r.tracer}
 	for from, d := range map[string]time.Duration{"app": 0, "s1": standbyDelays["s1"], "s2": standbyDelays["s2"]} {
 		config.Links = append(config.Links, proxy.LinkConfig{
-			Name: from, From: from, Listen: "127.0.0.1:0", Upstream: primary, Protocol: wire.Postgres, Delay: rtt(d),
+			Name: from, From: from, To: r.server, Listen: "127.0.0.1:0", Upstream: primary, Protocol: wire.Postgres, Delay: rtt(d),
 		})
 	}
 	var err error
@@ -154,7 +163,9 @@ func (r *quorumRig) setNames(t *testing.T, names string) {
 		t.Fatal(err)
 	}
 	r.names = rule
-	r.tracer.SetRule(r.server, rule)
+	if r.asked.Load() == nil {
+		r.tracer.SetRule(r.server, rule)
+	}
 }
 
 // made is a transaction as its client knows it.

@@ -5,10 +5,7 @@ package proxy_test
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,83 +16,6 @@ import (
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
-
-// The truth is the primary's own log. Each walsender says at debug2 what its
-// standby acknowledges, and at debug3, whenever it's its turn to, up to where it
-// has released the backends that wait (ProcessStandbyReplyMessage in
-// src/backend/replication/walsender.c and SyncRepReleaseWaiters in syncrep.c, the
-// same in 15, 17 and 18). The first that released anybody and came up to a
-// commit's end released that commit. (It wakes them before it says so, and on a
-// busy machine another that has nobody to release may be heard first.) It's usually
-// the one that satisfied the rule who says so. But a walsender enters an
-// acknowledgement before it looks whom to release, and where several are needed
-// another that looks in between acts on it first.
-//
-// Which commit a client's write was is known from the client, which asked for
-// its transaction's number, and from pg_walinspect, which knows where that ends.
-
-var truthSettings = map[string]string{"log_min_messages": "debug3", "log_line_prefix": "app=%a ", "wal_keep_size": "256MB"}
-
-var truthLine = regexp.MustCompile(`(?m)^app=(\S*) DEBUG:  (released|write) .*$`)
-var howMany = regexp.MustCompile(`(\d+) procs`)
-var anLSN = regexp.MustCompile(`[0-9A-F]+/[0-9A-F]+`)
-
-// logged is what a walsender says.
-type logged struct {
-	by       string
-	releases bool
-	released [wire.Levels]bool // somebody
-	upTo     [wire.Levels]wire.Position
-}
-
-// truth is what the primary's log says, in its order.
-func (r *quorumRig) truth(t *testing.T) (list truth) {
-	t.Helper()
-	for _, m := range truthLine.FindAllStringSubmatch(r.cluster.Primary.Log(), -1) {
-		line := logged{by: m[1], releases: m[2] == "released"}
-		for l, s := range anLSN.FindAllString(m[0], wire.Levels) {
-			line.upTo[l] = lsn(t, s)
-		}
-		for l, n := range howMany.FindAllStringSubmatch(m[0], wire.Levels) {
-			line.released[l] = n[1] != "0"
-		}
-		list = append(list, line)
-	}
-	return list
-}
-
-type truth []logged
-
-// of is who released a position at a level, and whose acknowledgement was the
-// last before that.
-func (list truth) of(end wire.Position, level string) (by, last string) {
-	l := map[string]wire.Level{"remote_write": wire.Written, "on": wire.Durable, "remote_apply": wire.Applied}[level]
-	had := map[string]bool{}
-	var idle logged // who found nobody waiting
-	for _, line := range list {
-		switch {
-		case !line.upTo[l].Reaches(end):
-		case line.releases && line.released[l]:
-			return line.by, last
-		case line.releases:
-			idle = line
-		case !had[line.by]:
-			had[line.by], last = true, line.by
-		}
-	}
-	return idle.by, last
-}
-
-func lsn(t *testing.T, s string) wire.Position {
-	t.Helper()
-	hi, lo, _ := strings.Cut(s, "/")
-	h, err1 := strconv.ParseUint(hi, 16, 32)
-	l, err2 := strconv.ParseUint(lo, 16, 32)
-	if err := cmp.Or(err1, err2); err != nil {
-		t.Fatalf("%q is no LSN: %v", s, err)
-	}
-	return wire.LSN(h<<32 | l)
-}
 
 // ends are where transactions end in the log.
 func (r *quorumRig) ends(t *testing.T) map[uint32]wire.Position {
