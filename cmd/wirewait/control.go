@@ -12,7 +12,7 @@ import (
 // control is what /v1 shows and changes.
 func (s *service) control(version string) *admin.Control {
 	return &admin.Control{
-		Proxy: s.proxy.Load, Waits: s.summary, Slow: s.slow, Version: version, Healthy: s.healthy,
+		Proxy: s.proxy.Load, Waits: s.summary, Slow: s.slow, Observed: s.tracer.Activities(), Version: version, Healthy: s.healthy,
 		Settings: func() any { return s.settings() },
 	}
 }

@@ -34,6 +34,7 @@ func (s *service) observe(f *config.File) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.observers.cancel = cancel
 	s.forgetPrimaries(f)
+	s.observeActivity(ctx, f)
 	primaries := map[string]*observe.Primary{}
 	for i := range f.Clusters {
 		switch c := &f.Clusters[i]; {
@@ -49,10 +50,7 @@ func (s *service) observe(f *config.File) {
 
 // observeSet asks a replica set for its configuration.
 func (s *service) observeSet(ctx context.Context, f *config.File, c *config.Cluster) {
-	set := &observe.Set{Name: c.Name, URI: c.Observe, Log: s.log}
-	for i, m := range c.Members {
-		set.Members = append(set.Members, observe.Member{Name: m.Name, ID: f.Sets[m.Name].Members[i].ID, Hosts: hostsOf(f, &m)})
-	}
+	set := &observe.Set{Name: c.Name, URI: c.Observe, Members: namedMembers(f, c), Log: s.log}
 	s.observers.running.Go(func() {
 		err := set.Watch(ctx, func(found *trace.ReplicaSet) {
 			s.log.Info("asked a replica set", "cluster", c.Name, "version", found.Version, "members", len(found.Members), "default_w", found.DefaultW)

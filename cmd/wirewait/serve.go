@@ -99,7 +99,7 @@ func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
 func (s *service) start(ctx context.Context) (err error) {
 	info, _ := debug.ReadBuildInfo()
 	s.exporter, err = otlp.Setup(ctx, otlp.Options{
-		Children: s.options.children, Version: moduleVersion(info), Counters: s.counters, Log: s.log,
+		Children: s.options.children, Version: moduleVersion(info), Counters: s.counters, Activities: s.activities, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -163,6 +163,13 @@ func (s *service) counters() trace.Counters {
 	c := p.Counters()
 	c.SyncSourceChanges = s.tracer.SyncSourceChanges()
 	return c
+}
+
+func (s *service) activities() *trace.Activities {
+	if s.proxy.Load() == nil { // nothing is asked before
+		return nil
+	}
+	return s.tracer.Activities()
 }
 
 func (s *service) adminConfig(version string) admin.Config {

@@ -40,7 +40,7 @@ var lossKeys = keySet{what: "loss", known: []string{"p", "r", "bad", "good"}}
 
 var clusterKeys = keySet{
 	what:  "a cluster",
-	known: []string{"protocol", "members", "synchronous_standby_names", "observe"},
+	known: []string{"protocol", "members", "synchronous_standby_names", "observe", "observe_every"},
 }
 
 var memberKeys = keySet{

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
@@ -15,6 +16,8 @@ type Cluster struct {
 	// Observe is the URI of a server to ask what the wire doesn't say. It may
 	// hold a password.
 	Observe string
+	// ObserveEvery is how often members are asked what they do; 0: the default.
+	ObserveEvery time.Duration
 	// Standbys are PostgreSQL's synchronous_standby_names; nil: the file doesn't
 	// say.
 	Standbys *trace.StandbyNames
@@ -132,6 +135,16 @@ func (r *reader) tags(n *node) map[string]string {
 		tags[k.Value], _ = r.text(o.get(k.Value), "the tag "+quote(k))
 	}
 	return tags
+}
+
+// observeEvery is how often they are asked. Less than a tenth of a second would
+// be work for the server, and say little more.
+func (r *reader) observeEvery(n *node, c *cluster) {
+	d, ok := r.duration(n, "observe_every")
+	if ok && d < 100*time.Millisecond {
+		r.problem(n, "observe_every is %v: write 100ms or more", d)
+	}
+	c.ObserveEvery = d
 }
 
 // observe is the URI of one of the cluster's servers.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/wire"
@@ -175,7 +176,7 @@ func TestParse_MeshOfUnequalDistances(t *testing.T) {
 func TestMember_IsRead(t *testing.T) {
 	r := &reader{name: "f", lookup: variables}
 	root := r.document([]byte(`
-rs0: {protocol: mongodb, observe: "mongodb://a:1/", members: {
+rs0: {protocol: mongodb, observe: "mongodb://a:1/", observe_every: 250ms, members: {
   a: {site: s, host: "a:1", votes: 0, priority: 0, id: 7, arbiter: true, tags: {dc: east}}}}
 pg: {protocol: postgres, observe: "postgres://p:1/", synchronous_standby_names: "ANY 1 (s1)", members: {
   s: {site: s, application_name: s1}}}`))
@@ -186,7 +187,7 @@ pg: {protocol: postgres, observe: "postgres://p:1/", synchronous_standby_names: 
 	}
 	rs, pg := topology.clusters[0].export(), topology.clusters[1].export()
 	a, s := rs.Members[0], pg.Members[0]
-	if a.Host != "a:1" || *a.Votes != 0 || *a.Priority != 0 || *a.ID != 7 || !a.Arbiter || a.Tags["dc"] != "east" || rs.Observe != "mongodb://a:1/" {
+	if a.Host != "a:1" || *a.Votes != 0 || *a.Priority != 0 || *a.ID != 7 || !a.Arbiter || a.Tags["dc"] != "east" || rs.Observe != "mongodb://a:1/" || rs.ObserveEvery != 250*time.Millisecond {
 		t.Errorf("%+v", rs)
 	}
 	if s.ApplicationName != "s1" || s.Name != "pg.s" || pg.Standbys == nil || pg.Observe != "postgres://p:1/" {
