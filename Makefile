@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth test-mongod bench lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth quorum test-mongod bench lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -14,6 +14,9 @@ CHURN ?= 30s
 
 # A mongod, for test-mongod.
 MONGOD ?= mongod
+
+# How long pgbench runs on each server, in each of its modes.
+QUORUM ?= 60s
 
 # Flags of the benchmarks, such as -quick.
 BENCH ?=
@@ -57,6 +60,9 @@ test-mongod: ## run the tests of replica sets on three real servers: MONGOD, or 
 
 truth: ## who released each of 2,000 writes, and how long it waited, beside what a replica set notes of it; on a quiet machine
 	go test -count=1 -v -run TestRealSet_ManyClientsAgainstTheTruth ./proxy -quiet
+
+quorum: ## pgbench on a primary with two standbys, for QUORUM (60s) on each of 15, 17 and 18: who released each commit, beside the servers' logs; on a quiet machine
+	go test -count=1 -v -timeout 40m -run TestRealQuorum_Pgbench ./proxy -quorum $(QUORUM) -quiet
 
 bench: ## measure delay errors, overhead and memory beside their baselines (BENCH='-h' lists flags)
 	go run ./internal/bench $(BENCH)

@@ -19,7 +19,9 @@ import (
 // src/backend/replication/walsender.c and SyncRepReleaseWaiters in syncrep.c, the
 // same in 15, 17 and 18). The first that released anybody and came up to a
 // commit's end released that commit. (It wakes them before it says so, and on a
-// busy machine another that has nobody to release may be heard first.) It's usually
+// busy machine another that has nobody to release may be heard first. But if that
+// one was heard before the other's standby had the commit at all, the session came
+// to wait when it needn't any more.) It's usually
 // the one that satisfied the rule who says so. But a walsender enters an
 // acknowledgement before it looks whom to release, and where several are needed
 // another that looks in between acts on it first.
@@ -110,17 +112,27 @@ func (all *truth) read(t *testing.T, line string, m []string, n int) {
 	}
 }
 
+// acknowledgedAt is where the log says that a standby came up to a position.
+func (all *truth) acknowledgedAt(by string, l wire.Level, end wire.Position) int {
+	acks := all.acknowledged[by]
+	if acks == nil {
+		return -1
+	}
+	_, line := acks[l].first(end)
+	return line
+}
+
 // of is who released a position at a level, and whose acknowledgement was the
 // last before that.
 func (all *truth) of(end wire.Position, level string) (by, last string) {
 	l := map[string]wire.Level{"remote_write": wire.Written, "on": wire.Durable, "remote_apply": wire.Applied}[level]
 	by, released := all.released[l].first(end)
-	if by == "" {
-		by, released = all.idle[l].first(end)
+	if idle, line := all.idle[l].first(end); idle != "" && (by == "" || line < all.acknowledgedAt(by, l, end) && line < released) {
+		by, released = idle, line
 	}
 	latest := -1
-	for member, acks := range all.acknowledged {
-		if _, line := acks[l].first(end); line > latest && line < released {
+	for member := range all.acknowledged {
+		if line := all.acknowledgedAt(member, l, end); line > latest && line < released {
 			last, latest = member, line
 		}
 	}

@@ -243,6 +243,17 @@ func (r *quorumRig) createTable(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "set synchronous_commit = local; create table t (n int)"); err != nil {
 		t.Fatal(err)
 	}
+	r.noteBegin(t)
+}
+
+// noteBegin notes where the log ends before the test's own transactions.
+func (r *quorumRig) noteBegin(t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.cluster.URL(r.cluster.Primary.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
 	if err := conn.QueryRow(t.Context(), "select pg_current_wal_flush_lsn()::text").Scan(&r.begin); err != nil {
 		t.Fatal(err)
 	}

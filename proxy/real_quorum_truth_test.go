@@ -49,6 +49,7 @@ func (r *quorumRig) ends(t *testing.T) map[uint32]wire.Position {
 type verdict struct {
 	judged
 	truth, last string
+	end         wire.Position
 }
 
 // compare finds each span's write: those of one session come in order.
@@ -79,7 +80,7 @@ func (r *quorumRig) compare(t *testing.T, all []made, seen []judged) (list []ver
 		if j.xid != 0 && j.xid != m.xid && j.basis != trace.BasisUnknown {
 			t.Errorf("the span names transaction %d, the client made %d", j.xid, m.xid)
 		}
-		list = append(list, verdict{j, by, last})
+		list = append(list, verdict{j, by, last, end})
 	}
 	return list
 }
@@ -134,27 +135,34 @@ func TestRealQuorum_ManySessionsAgainstTheServersLog(t *testing.T) {
 // from the first commit on.
 func TestRealQuorum_TheOtherStandbyTakesOver(t *testing.T) {
 	testenv.Timely(t)
-	r := newQuorumRig(t, "")
-	r.createTable(t)
-	r.setNames(t, "FIRST 1 (s1, s2)")
-	s1 := r.cluster.Standby("s1")
-	for _, end := range []func() error{s1.Stop, s1.Kill} {
-		all := r.write(t, 1, 3, "on")
-		checkAgainstTruth(t, "with s1", r.compare(t, all, r.take(t, 3)), "s1")
-		if err := end(); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.cluster.WaitGone(t.Context(), "s1"); err != nil {
-			t.Fatal(err)
-		}
-		all = r.write(t, 1, 5, "on")
-		checkAgainstTruth(t, "without s1", r.compare(t, all, r.take(t, 5)), "s2")
-		if err := s1.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.cluster.WaitStreaming(t.Context(), "s1", "s2"); err != nil {
-			t.Fatal(err)
-		}
+	for version, observed := range map[string]bool{"": false, "18": true} {
+		t.Run("PostgreSQL "+version, func(t *testing.T) {
+			r := newQuorumRig(t, binDir(t, version))
+			r.createTable(t)
+			if observed {
+				r.ask(t)
+			}
+			r.setNames(t, "FIRST 1 (s1, s2)")
+			s1 := r.cluster.Standby("s1")
+			for _, end := range []func() error{s1.Stop, s1.Kill} {
+				all := r.write(t, 1, 3, "on")
+				checkAgainstTruth(t, "with s1", r.compare(t, all, r.take(t, 3)), "s1")
+				if err := end(); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.cluster.WaitGone(t.Context(), "s1"); err != nil {
+					t.Fatal(err)
+				}
+				all = r.write(t, 1, 5, "on")
+				checkAgainstTruth(t, "without s1", r.compare(t, all, r.take(t, 5)), "s2")
+				if err := s1.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.cluster.WaitStreaming(t.Context(), "s1", "s2"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

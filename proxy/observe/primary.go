@@ -25,7 +25,7 @@ import (
 //	  every 25 ms        the same, once nobody waits
 //	nobody has waited, and no commit has passed, for 0.1 s: as before
 //
-// A question that takes long is asked less often: at most a tenth of the time is
+// A question that takes long is asked less often: at most a fifth of the time is
 // spent on it. What holds the answers up holds up nothing else.
 type Primary struct {
 	// Server is its name, as trace.Tracer.SetRule has it.
@@ -56,7 +56,7 @@ const (
 	waitingEvery  = 5 * time.Millisecond
 	nobodyEvery   = 25 * time.Millisecond
 	nobodyFor     = 100 * time.Millisecond
-	share         = 10 // of the time between looks to that of one
+	share         = 5 // of the time between looks to that of one
 )
 
 // Committing says that commits pass. It's cheap, never blocks, and may be called
