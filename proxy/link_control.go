@@ -19,17 +19,29 @@ var ErrLinkExists = errors.New("there is a link of this name")
 //
 // Stop, Redirect and RemoveLink cut the link's connections and wait for none.
 
-// AddLink adds a link that no reload touches, unless it stopped from the beginning
-// is. The address may be all that net.Listen takes, and unix:/path. Errors of the
-// system are returned as they are; ErrLinkExists if the name is taken.
+// AddLink adds a link that no reload touches. It listens, unless it's to be stopped
+// from the beginning. The address may be all that net.Listen takes, or unix:/path.
+// Errors of the system are returned as they are; ErrLinkExists if the name is taken.
 func (p *Proxy) AddLink(c LinkConfig, stopped bool) (*Link, error) {
 	r, err := newRoute(c)
 	if err != nil {
 		return nil, err
 	}
+	if p.Link(nameOf(c)) != nil {
+		return nil, ErrLinkExists
+	}
+	var ln net.Listener
+	if !stopped {
+		if ln, err = listenAnywhere(c.Listen); err != nil {
+			return nil, err
+		}
+	}
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
-	if p.Link(nameOf(c)) != nil {
+	if p.Link(nameOf(c)) != nil { // meanwhile
+		if ln != nil {
+			ln.Close()
+		}
 		return nil, ErrLinkExists
 	}
 	l := &Link{name: nameOf(c), proxy: p, added: true}
@@ -38,8 +50,8 @@ func (p *Proxy) AddLink(c LinkConfig, stopped bool) (*Link, error) {
 	p.book.mu.Lock()
 	l.rules.Store(p.book.compile(l, p.config.Seed))
 	p.book.mu.Unlock()
-	if !stopped {
-		if err := l.listen(c.Listen); err != nil {
+	if ln != nil {
+		if err := l.serveOn(ln); err != nil {
 			return nil, err
 		}
 	}
@@ -114,12 +126,19 @@ func dialled(a net.Addr) string {
 
 // Start has a stopped link listen again, where it did. The error is the system's.
 func (l *Link) Start() error {
-	l.proxy.reloading.Lock()
-	defer l.proxy.reloading.Unlock()
 	if !l.Stopped() {
 		return nil
 	}
-	return l.listen(dialled(l.Addr()))
+	ln, err := listenAnywhere(dialled(l.Addr())) // a name may take its time: others don't wait
+	if err != nil {
+		return err
+	}
+	l.proxy.reloading.Lock()
+	defer l.proxy.reloading.Unlock()
+	if !l.Stopped() {
+		return ln.Close()
+	}
+	return l.serveOn(ln)
 }
 
 // Redirect stops the link and has it lead elsewhere, and listen elsewhere when it's
@@ -146,13 +165,9 @@ func (l *Link) Redirect(listen, upstream string) error {
 	return nil
 }
 
-// listen opens the link's listener. Called with reloading held.
-func (l *Link) listen(address string) error {
+// serveOn has the link accept from a listener. Called with reloading held.
+func (l *Link) serveOn(ln net.Listener) error {
 	p := l.proxy
-	ln, err := listenAnywhere(address)
-	if err != nil {
-		return err
-	}
 	now := &listener{Listener: ln, proxy: p, address: l.Config().Listen}
 	now.link.Store(l)
 	p.mu.Lock()
