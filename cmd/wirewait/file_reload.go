@@ -31,6 +31,7 @@ func (s *service) reload() {
 	s.observe(f)
 	changes := s.sayChanges(file.now, f)
 	file.now = f
+	s.base.Store(&f.Rules)
 	pending := needRestart(file.begun, f)
 	for _, what := range pending {
 		s.log.Warn("reload: this waits for a restart", "change", what)

@@ -13,6 +13,7 @@
 //	wirewait report --watch
 //	wirewait assert --max-p99 majority=250ms
 //	wirewait connections
+//	wirewait toxiproxy -host 0.0.0.0 -config proxies.json
 //	wirewait decode --protocol postgres --to-server a.bin --to-client b.bin
 //	wirewait version
 package main
@@ -39,7 +40,7 @@ const (
 // its exit code: 0 for a clean end, 1 for a failure, 2 for bad usage. The end
 // of ctx is a request to stop, as SIGTERM is.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	err := newApp(stdin, stdout, stderr).RunContext(ctx, args)
+	err := newApp(stdin, stdout, stderr).RunContext(ctx, asToxiproxy(args))
 	if err == nil {
 		return 0
 	}
@@ -74,7 +75,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		HideVersion: true,
 		Commands: []*cli.Command{
 			runCommand(), checkCommand(), linksCommand(), reportCommand(), assertCommand(), connectionsCommand(),
-			rulesCommand(), scenarioCommand(),
+			rulesCommand(), scenarioCommand(), toxiproxyCommand(),
 			demoCommand(), labCommand(), decodeCommand(), versionCommand(),
 		},
 		Reader: stdin, Writer: stdout, ErrWriter: stderr,

@@ -33,6 +33,8 @@ type runOptions struct {
 	drain    time.Duration
 	driver   string
 	level    slog.Level
+	// toxiproxy is for the command of that name; nil: it's another.
+	toxiproxy *toxiproxyOptions
 }
 
 // reader reads flags and gathers what is wrong with them.

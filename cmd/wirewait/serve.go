@@ -14,9 +14,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/proxy/admin"
 	"github.com/wirewait/wirewait/proxy/config"
+	"github.com/wirewait/wirewait/proxy/toxiproxy"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/trace/otlp"
 )
@@ -43,6 +45,8 @@ type service struct {
 	throwAway *proxy.ThrowAway            // nil: not --tls auto
 	observers observers
 	stopping  atomic.Bool
+	toxics    *toxiproxy.API                // nil: admin is off
+	base      atomic.Pointer[[]inject.Rule] // those of the file
 }
 
 // serve runs the links until ctx ends or a signal asks to stop. It returns nil
@@ -62,13 +66,19 @@ func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
 	}
 
 	s := &service{options: o, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))}
+	command := "wirewait run"
+	if o.toxiproxy != nil {
+		s.log, command = o.toxiproxy.log, "wirewait toxiproxy"
+	}
 	if err := s.start(ctx); err != nil {
 		now, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 		defer cancel()
 		s.stop(now)
-		return fmt.Errorf("wirewait run: %w", err)
+		return fmt.Errorf("%s: %w", command, err)
 	}
-	s.announce(stderr)
+	if o.toxiproxy == nil {
+		s.announce(stderr)
+	}
 
 	reason := ""
 	for reason == "" {
@@ -99,7 +109,7 @@ func serve(ctx context.Context, o runOptions, stderr io.Writer) error {
 func (s *service) start(ctx context.Context) (err error) {
 	info, _ := debug.ReadBuildInfo()
 	s.exporter, err = otlp.Setup(ctx, otlp.Options{
-		Children: s.options.children, Version: moduleVersion(info), Counters: s.counters, Activities: s.activities, Log: s.log,
+		Children: s.options.children, Version: moduleVersion(info), Counters: s.counters, Activities: s.activities, Collectors: s.collectors(), Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -117,8 +127,10 @@ func (s *service) start(ctx context.Context) (err error) {
 	if s.options.file != nil {
 		s.setStandbys(&config.File{}, s.options.file.begun)
 	}
-	if s.options.admin != "" {
-		if s.admin, err = admin.Start(s.adminConfig(moduleVersion(info))); err != nil {
+	s.base.Store(&s.options.rules)
+	if s.options.admin != "" && s.options.toxiproxy == nil {
+		s.newToxics()
+		if err = s.startAdmin(); err != nil {
 			return portHint(err, "is another wirewait running? choose another port (--admin 127.0.0.1:0 takes a free one) or --admin off")
 		}
 	}
@@ -142,6 +154,9 @@ func (s *service) start(ctx context.Context) (err error) {
 		return portHint(err, hint)
 	}
 	s.proxy.Store(p)
+	if s.options.toxiproxy != nil {
+		return s.startToxiproxy()
+	}
 	if s.options.file != nil {
 		s.observe(s.options.file.begun)
 	}
@@ -152,7 +167,7 @@ func (s *service) start(ctx context.Context) (err error) {
 // somebody can look at metrics.
 func (s *service) wantsReads() bool {
 	e := os.Getenv("OTEL_METRICS_EXPORTER")
-	return s.admin != nil || e != "" && e != "none"
+	return s.options.admin != "" || e != "" && e != "none"
 }
 
 func (s *service) counters() trace.Counters {
@@ -172,11 +187,21 @@ func (s *service) activities() *trace.Activities {
 	return s.tracer.Activities()
 }
 
-func (s *service) adminConfig(version string) admin.Config {
-	return admin.Config{
+func (s *service) startAdmin() (err error) {
+	info, _ := debug.ReadBuildInfo()
+	version := moduleVersion(info)
+	c := admin.Config{
 		Listen: s.options.admin, Metrics: s.exporter.MetricsHandler(), Log: s.log, Healthy: s.healthy,
-		Control: s.control(version), Token: s.options.token,
+		Control: s.control(version), Token: s.options.token, Toxiproxy: s.toxics,
 	}
+	if t := s.options.toxiproxy; t != nil {
+		c.OpenToxiproxy = true
+		if !t.metrics() {
+			c.Metrics = nil
+		}
+	}
+	s.admin, err = admin.Start(c)
+	return err
 }
 
 func (s *service) healthy() error {

@@ -5,6 +5,7 @@
 //	GET /          a page for people, which shows what /v1 says
 //	GET /metrics   the handler that it was given
 //	GET /healthz   200 "ok", or 503 with the reason
+//	/proxies, ...  Toxiproxy's API: package toxiproxy
 //	/v1/...        links, rules, connections, waits, scenario, config, health:
 //	               JSON, see docs/openapi.yaml
 //
@@ -25,6 +26,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/wirewait/wirewait/proxy/toxiproxy"
 )
 
 // Config is what a Server is started with.
@@ -41,6 +44,11 @@ type Config struct {
 	// Token is what /v1 wants to be shown; empty: nothing, which is allowed on
 	// loopback only.
 	Token string
+	// Toxiproxy answers Toxiproxy's routes; nil: there are none.
+	Toxiproxy *toxiproxy.API
+	// OpenToxiproxy: those want no token and are served under any name, wherever
+	// Listen is. Without a Token the rest is then for this machine only.
+	OpenToxiproxy bool
 	// Log gets what goes wrong while serving; nil: nobody does.
 	Log *slog.Logger
 }
@@ -59,7 +67,7 @@ func Start(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin address %q: write host:port, such as 127.0.0.1:8474", c.Listen)
 	}
-	if c.Control != nil {
+	if c.Control != nil && !c.OpenToxiproxy {
 		if err := checkToken(host, c.Token); err != nil {
 			return nil, fmt.Errorf("admin address %q: %w", c.Listen, err)
 		}
@@ -73,7 +81,7 @@ func Start(c Config) (*Server, error) {
 	}
 	s := &Server{listener: ln, log: c.Log}
 	s.http = &http.Server{
-		Handler:           guard(host, routes(c)),
+		Handler:           c.handler(host),
 		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,

@@ -56,6 +56,8 @@ type Options struct {
 	Version string
 	// Counters are read at each collection of metrics; nil: none are exported.
 	Counters func() trace.Counters
+	// Collectors are shown at /metrics beside what is our own.
+	Collectors []prometheus.Collector
 	// Activities are those of the servers that are watched, read at each
 	// collection of metrics; a nil function, or nil: none are.
 	Activities func() *trace.Activities
@@ -165,6 +167,11 @@ func (e *Exporter) setupMetrics(ctx context.Context, o Options, res *resource.Re
 	registry := prometheus.NewRegistry()
 	// The process itself: memory, goroutines, CPU, open descriptors.
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, more := range o.Collectors {
+		if err := registry.Register(more); err != nil {
+			return fmt.Errorf("set up /metrics: %w", err)
+		}
+	}
 	scrape, err := promexporter.New(promexporter.WithRegisterer(registry), promexporter.WithoutScopeInfo(),
 		promexporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes), promexporter.WithProducer(e.metrics))
 	if err != nil {
