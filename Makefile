@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth quorum test-mongod bench lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth quorum test-mongod bench page lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -66,6 +66,9 @@ quorum: ## pgbench on a primary with two standbys, for QUORUM (60s) on each of 1
 
 bench: ## measure delay errors, overhead and memory beside their baselines (BENCH='-h' lists flags)
 	go run ./internal/bench $(BENCH)
+
+page: ## make the pictures of docs/page.md, in Chromium; two minutes
+	cd internal/interop && WIREWAIT_SHOTS=$(CURDIR)/docs go test -count=1 -v -run TestShots ./page
 
 lint: ## gofmt, go vet, staticcheck, go mod tidy
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo 'run gofmt -w on these'; exit 1; }

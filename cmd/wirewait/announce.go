@@ -11,7 +11,7 @@ import (
 	"github.com/wirewait/wirewait/wire"
 )
 
-// announce prints what runs: a line per link, one for --tls auto, one for traces, one for the
+// announce prints what runs: a line per link, one for --tls auto, one for traces, two for the
 // admin server. They go where the log goes, so that standard output is left
 // to spans.
 func (s *service) announce(w io.Writer) {

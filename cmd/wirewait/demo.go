@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/proxy/admin"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/trace/otlp"
 )
@@ -68,6 +69,7 @@ func demoClusterCommand(name string, cluster func() demoCluster) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.IntFlag{Name: "writes", Value: 40, Usage: "how many with each write concern or level"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "of what is left to chance"},
+			&cli.StringFlag{Name: "admin", Value: "127.0.0.1:0", Usage: "`HOST:PORT` of the page, of a free port if it's 0, or off"},
 			&cli.BoolFlag{Name: "json", Usage: "print the table as JSON, and progress on standard error"},
 		},
 		Action: func(c *cli.Context) error {
@@ -83,6 +85,10 @@ func demoClusterCommand(name string, cluster func() demoCluster) *cli.Command {
 			}
 			if d.writes < 1 || d.writes > 10_000 {
 				return &usageError{commandName(c), []string{fmt.Sprintf("--writes %d: write a number from 1 to 10000", d.writes)}}
+			}
+			var err error
+			if d.page, err = demoPage(c.String("admin")); err != nil {
+				return &usageError{commandName(c), []string{err.Error()}}
 			}
 			if err := d.cluster.setup(c); err != nil {
 				return &usageError{commandName(c), []string{err.Error()}}
@@ -105,8 +111,11 @@ type demo struct {
 
 	tracer  *trace.Tracer
 	summary trace.Summary
+	slow    trace.Slow
 	kept    keeper
 	proxy   *proxy.Proxy
+	page    string        // where to listen; empty: nowhere
+	admin   *admin.Server // nil: no page
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -119,7 +128,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	d.kept.want = d.cluster.shown
-	d.tracer = trace.New(4096, &d.summary, &d.kept, exporter)
+	d.tracer = trace.New(4096, &d.summary, &d.slow, &d.kept, exporter)
 	workErr := d.drive(ctx)
 	d.tracer.Close()
 	end, stop := context.WithTimeout(context.WithoutCancel(ctx), demoGrace)
@@ -145,7 +154,7 @@ func (d *demo) drive(ctx context.Context) (err error) {
 		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), demoGrace)
 		defer cancel()
-		err = errors.Join(err, d.proxy.Shutdown(end))
+		err = errors.Join(err, d.closePage(end), d.proxy.Shutdown(end))
 	}()
 	return d.cluster.work(ctx, d)
 }
@@ -156,6 +165,9 @@ func (d *demo) open(ctx context.Context) func([]proxy.LinkConfig) (*proxy.Proxy,
 		// Members dial each other before all of them are there: that's no news.
 		log := slog.New(slog.NewTextHandler(d.errs, &slog.HandlerOptions{Level: slog.LevelError}))
 		d.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Config{Links: links, Tracer: d.tracer, Seed: d.seed, Log: log})
+		if err == nil {
+			err = d.servePage()
+		}
 		return d.proxy, err
 	}
 }

@@ -33,7 +33,7 @@ func labAction[L interface{ run(context.Context) error }](parse func(*reader) L)
 // labFlags are those of every lab, after its own.
 func labFlags(level string, own ...cli.Flag) []cli.Flag {
 	return append(own,
-		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics, /v1 and /healthz, or off"},
+		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of the page, /v1, /metrics and /healthz, or off"},
 		&cli.StringFlag{Name: "log-level", Value: level, Usage: "debug, info, warn or error"},
 	)
 }

@@ -59,7 +59,7 @@ func runFlags() []cli.Flag {
 	return append(flags,
 		&cli.BoolFlag{Name: "statement-text", Usage: "put PostgreSQL statements on spans, with $? for every literal"},
 		&cli.StringFlag{Name: "children", Value: "auto", Usage: "child spans for request, server and reply: auto, always or never"},
-		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of /metrics, /healthz and /v1, or off"},
+		&cli.StringFlag{Name: "admin", Value: defaultAdmin, Usage: "`HOST:PORT` of the page, /v1, /metrics and /healthz, or off"},
 		tokenFlag(),
 		&cli.StringFlag{Name: "drain", Value: "10s", Usage: "how long a stop waits for what is under way"},
 		&cli.StringFlag{Name: "driver", Value: "auto", Usage: "what moves the bytes: epoll (event loops, Linux), net (goroutines), or auto"},

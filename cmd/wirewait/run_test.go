@@ -223,13 +223,17 @@ func TestRun_ServesMetricsAndHealth(t *testing.T) {
 	w := start(t, nil, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--connect=false")
 	w.line(`^link: .* protocol detected, no delay, seed \d+$`)
 	w.line(`^traces: off \(set OTEL_EXPORTER_OTLP_ENDPOINT\)$`)
+	page := w.line(`^page: (http://127\.0\.0\.1:\d+)/$`)[1]
 	admin := w.line(`^admin: (http://127\.0\.0\.1:\d+)/metrics and /healthz$`)[1]
 	withMongo(t, peer.URI(w.addr()), func(c *mongo.Client) {
 		if err := c.Ping(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	for path, want := range map[string]string{"/healthz": "ok\n", "/metrics": "wirewait_connections_total"} {
+	if page != admin {
+		t.Errorf("the page is at %s, the rest at %s", page, admin)
+	}
+	for path, want := range map[string]string{"/": "<title>wirewait</title>", "/healthz": "ok\n", "/metrics": "wirewait_connections_total"} {
 		resp, err := http.Get(admin + path)
 		if err != nil {
 			t.Fatal(err)
