@@ -21,10 +21,9 @@ import (
 // commit's end released that commit. (It wakes them before it says so, and on a
 // busy machine another that has nobody to release may be heard first. But if that
 // one was heard before the other's standby had the commit at all, the session came
-// to wait when it needn't any more.) It's usually
-// the one that satisfied the rule who says so. But a walsender enters an
-// acknowledgement before it looks whom to release, and where several are needed
-// another that looks in between acts on it first.
+// to wait when it needn't any more.) It's usually the one that satisfied the rule
+// who says so. But a walsender enters an acknowledgement before it looks whom to
+// release, and another that looks in between acts on it first.
 //
 // Which commit a client's write was is known from the client, which asked for
 // its transaction's number, and from pg_walinspect, which knows where that ends.
@@ -123,8 +122,9 @@ func (all *truth) acknowledgedAt(by string, l wire.Level, end wire.Position) int
 }
 
 // of is who released a position at a level, and whose acknowledgement was the
-// last before that.
-func (all *truth) of(end wire.Position, level string) (by, last string) {
+// last before that. Where any one is enough, who released it without having it
+// acted for that one.
+func (all *truth) of(end wire.Position, level string, anyOne bool) (by, last string) {
 	l := map[string]wire.Level{"remote_write": wire.Written, "on": wire.Durable, "remote_apply": wire.Applied}[level]
 	by, released := all.released[l].first(end)
 	if idle, line := all.idle[l].first(end); idle != "" && (by == "" || line < all.acknowledgedAt(by, l, end) && line < released) {
@@ -136,7 +136,13 @@ func (all *truth) of(end wire.Position, level string) (by, last string) {
 			last, latest = member, line
 		}
 	}
-	return by, last
+	if !anyOne {
+		return by, last
+	}
+	if at := all.acknowledgedAt(by, l, end); at >= 0 && at < released {
+		return by, by
+	}
+	return last, last
 }
 
 func lsn(t *testing.T, s string) wire.Position {
