@@ -34,8 +34,7 @@ type quorumRig struct {
 	names   *trace.StandbyNames
 	asked   atomic.Pointer[observe.Primary] // nil: nobody asks the primary
 
-	mu   sync.Mutex
-	seen []judged
+	gathered[judged]
 }
 
 // judged is what was said of one write.
@@ -60,42 +59,13 @@ func (r *quorumRig) Consume(f *trace.Finished) {
 	if a := f.Replication.Acknowledged; len(a) > 1 {
 		gap = a[1].Acknowledged.Sub(a[0].Acknowledged)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen = append(r.seen, judged{
+	r.add(judged{
 		level: f.Postgres.SynchronousCommit, by: f.Replication.ReleasedBy, basis: f.Replication.Basis,
 		replication: f.Waits.Replication, server: f.Waits.Server, total: f.Waits.Total,
 		released: f.Replication.Released, replyIn: f.Sides[wire.ToClient].LastIn, xid: f.Replication.XID,
 		acknowledged: len(f.Replication.Acknowledged), behind: len(f.Replication.Behind),
 		pid: f.Peer.BackendPID, ordinal: f.Ordinal, gap: gap, unreplicated: f.Unreplicated(),
 	})
-}
-
-// take waits for n writes to be judged and takes them.
-func (r *quorumRig) take(t *testing.T, n int) []judged {
-	t.Helper()
-	for {
-		r.mu.Lock()
-		seen := r.seen
-		if len(seen) >= n {
-			r.seen = nil
-		}
-		r.mu.Unlock()
-		if len(seen) == n {
-			return seen
-		}
-		if len(seen) > n || t.Context().Err() != nil {
-			t.Fatalf("%d writes were judged, want %d", len(seen), n)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-func rtt(d time.Duration) (s inject.Settings) {
-	for dir := range s.Delay {
-		s.Delay[dir].Base = d / 2
-	}
-	return s
 }
 
 // standbyDelays are the round trips of the standbys' links.
@@ -141,7 +111,7 @@ func (r *quorumRig) links(primary string) (map[string]string, error) {
 	config := proxy.Config{Tracer: r.tracer}
 	for from, d := range map[string]time.Duration{"app": 0, "s1": standbyDelays["s1"], "s2": standbyDelays["s2"]} {
 		config.Links = append(config.Links, proxy.LinkConfig{
-			Name: from, From: from, To: r.server, Listen: "127.0.0.1:0", Upstream: primary, Protocol: wire.Postgres, Delay: rtt(d),
+			Name: from, From: from, To: r.server, Listen: "127.0.0.1:0", Upstream: primary, Protocol: wire.Postgres, Delay: inject.Symmetric(d, 0),
 		})
 	}
 	var err error

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,9 +37,8 @@ type setRig struct {
 	proxy  *proxy.Proxy
 	tracer *trace.Tracer
 
-	mu       sync.Mutex
-	seen     []judgedWrite
-	measured map[mongod.OpTime]time.Duration // by the client
+	gathered[judgedWrite]
+	measured map[mongod.OpTime]time.Duration // by the client; guarded by mu
 }
 
 var setRTTs = map[string]time.Duration{
@@ -80,35 +78,13 @@ func (r *setRig) Consume(f *trace.Finished) {
 		return
 	}
 	o, p, w := f.Mongo.OpTime, &f.Replication, &f.Waits
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen = append(r.seen, judgedWrite{
+	r.add(judgedWrite{
 		at:      mongod.OpTime{TS: bson.Timestamp{T: uint32(o.TS >> 32), I: uint32(o.TS)}, T: o.T},
 		concern: f.Concern(), by: p.ReleasedBy, basis: p.Basis, replication: w.Replication, seen: p.Released.Sub(p.Began),
 		total: w.Total, parts: w.Receive + w.Request + w.Server + w.Replication + w.Reply, journal: p.Journal,
 		began: f.Conn.Time(p.Began), released: f.Conn.Time(p.Released), late: f.Sides[wire.ToClient].LastIn.Sub(p.Released),
 		acknowledged: slices.Clone(p.Acknowledged), behind: slices.Clone(p.Behind),
 	})
-}
-
-// take waits for n writes to be judged and takes them.
-func (r *setRig) take(t *testing.T, n int) []judgedWrite {
-	t.Helper()
-	for {
-		r.mu.Lock()
-		seen := r.seen
-		if len(seen) >= n {
-			r.seen = nil
-		}
-		r.mu.Unlock()
-		if len(seen) == n {
-			return seen
-		}
-		if len(seen) > n || t.Context().Err() != nil {
-			t.Fatalf("%d writes were judged, want %d", len(seen), n)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 func setDelay(a, b byte, jitter time.Duration) (s inject.Settings) {
