@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -262,7 +264,51 @@ func TestPage_ShowsRules(t *testing.T) {
 			t.Errorf("%q lacks %q", row, want)
 		}
 	}
-	tb.until("[...document.querySelectorAll('#write-rows li')].length > 0")
+	tb.clean()
+}
+
+func TestPage_SaysThatNobodyAnswers(t *testing.T) {
+	lab := startLab(t)
+	tb := open(t, lab.page, 1280, 900)
+	tb.until("document.querySelector('#state').textContent.startsWith('running')")
+	lab.Stop()
+	tb.until("document.querySelector('#state').textContent === 'wirewait does not answer'")
+	if n := eval[int](tb, "document.querySelectorAll('#link-rows .link').length"); n != 6 {
+		t.Errorf("%d links are left to look at, want 6", n)
+	}
+	tb.clean("ERR_")
+}
+
+// TestPage_ShowsWhatServersDid has the primary asked what it does.
+func TestPage_ShowsWhatServersDid(t *testing.T) {
+	lab := startLab(t)
+	primary := lab.said(t, `(?m)^a, primary\s+mongodb://([^/]+)/`)
+	file := filepath.Join(t.TempDir(), "wirewait.yaml")
+	if err := os.WriteFile(file, []byte(fmt.Sprintf(`admin: 127.0.0.1:0
+network:
+  - {between: [app, sgp], rtt: 10ms}
+clusters:
+  rs0:
+    protocol: mongodb
+    observe: "mongodb://%[1]s/?directConnection=true"
+    members:
+      a: {site: sgp, upstream: "%[1]s"}
+links:
+  - {from: app, to: rs0.a, listen: "127.0.0.1:0"}
+`, primary)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := start(t, "run", file)
+	write(t, "mongodb://"+w.said(t, `(?m)^link app-rs0\.a: (\S+) -> `)+"/?directConnection=true")
+	tb := open(t, w.page, 1280, 900)
+	tb.until("/^rs0\\.a.*asked \\d+ s ago/.test(document.querySelector('#server-rows .server')?.textContent)")
+	tb.until("document.querySelector('#server-rows .server').textContent.includes('journal syncs')")
+	tb.until("document.querySelector('#write-rows li')")
+	soon(t, "a write says what the server did", func() bool {
+		eval[bool](tb, "document.querySelector('#newer').click() ?? true")
+		tb.openWrite("majority")
+		return strings.Contains(tb.text("#write .facts"), "on the server at the time")
+	})
 	tb.clean()
 }
 

@@ -49,6 +49,11 @@ func TestPage_ByKeyboardOnly(t *testing.T) {
 	tb.until("document.querySelectorAll('#write-rows li').length === 12")
 	stop()
 
+	tb.tabTo(`document.activeElement.id === "pause"`)
+	tb.press(kb.Enter)
+	tb.until(`document.querySelector("#state").textContent === "paused" && document.activeElement.ariaPressed === "true"`)
+	tb.press(kb.Enter)
+	tb.until(`document.querySelector("#state").textContent.startsWith("running")`)
 	tb.tabTo(`document.activeElement.id === "theme"`)
 	tb.press(kb.Enter)
 	tb.until(`document.documentElement.dataset.theme === "light"`)

@@ -5,6 +5,7 @@ import { patchLink } from "./api.js";
 import { bytes, count, duration, ms, perSecond } from "./format.js";
 
 const SEND_EVERY = 200; // ms, while the slider moves
+const SETTLED = 1500; // ms after which the slider follows the link again
 const HISTORY = 60; // seconds of traffic
 const ENDS = [500, 1000, 2000, 5000, 10_000, 60_000]; // ms, of sliders
 
@@ -33,6 +34,7 @@ class View {
     this.name = link.name;
     this.changed = changed;
     this.history = [];
+    this.touched = -SETTLED;
     this.slider = h("input", { type: "range", min: 0, max: ENDS[0], step: 1, "aria-label": `Round trip that ${link.name} adds`, oninput: () => this.slide(), onchange: () => this.send(`${this.slider.value}ms`) });
     this.field = h("input", { type: "text", size: 8, spellcheck: "false", autocomplete: "off", "aria-label": `Round trip of ${link.name}, such as 80ms`, onchange: () => this.send(this.field.value.trim()), onkeydown: (e) => this.key(e) });
     this.cells = {};
@@ -69,7 +71,7 @@ class View {
     const delays = link.sources?.length ? link.sources.map((f) => f.delay) : [link.delay];
     const rtts = delays.map((d) => duration(d.rtt));
     const most = Math.max(...rtts);
-    if (document.activeElement !== this.slider && !this.sending) {
+    if (!this.sending && performance.now() - this.touched > SETTLED) {
       set(this.slider, { max: ENDS.find((e) => e >= most) ?? most });
       this.slider.value = most;
     }
@@ -101,6 +103,7 @@ class View {
   }
 
   slide() {
+    this.touched = performance.now();
     this.field.value = this.shown = `${this.slider.value}ms`;
     set(this.slider, { "aria-valuetext": `${this.slider.value} ms` });
     this.due ??= setTimeout(() => this.send(`${this.slider.value}ms`), SEND_EVERY);
@@ -113,26 +116,34 @@ class View {
     }
   }
 
+  // send changes the delay. Changes follow each other: of those that come while one
+  // is under way the last is sent after it.
   async send(rtt) {
     clearTimeout(this.due);
     this.due = null;
-    if (rtt === "" || rtt === this.sent) return;
-    this.sent = rtt;
+    if (rtt === "") return;
+    this.next = rtt;
+    if (this.sending) return;
     this.sending = true;
+    while (this.next) {
+      const wanted = this.next;
+      this.next = null;
+      await this.patch(wanted);
+    }
+    this.sending = false;
+  }
+
+  async patch(rtt) {
     try {
       const link = await patchLink(this.name, { rtt });
       text(this.problem, "");
       set(this.field, { "aria-invalid": null });
       this.shown = this.field.value;
-      this.sending = false;
       this.fillDelay(link);
       this.changed(this.name, short(link.sources?.length ? link.sources[0].delay.rtt : link.delay.rtt));
     } catch (err) {
       text(this.problem, err.message);
       set(this.field, { "aria-invalid": "true" });
-    } finally {
-      this.sending = false;
-      this.sent = null;
     }
   }
 }

@@ -16,7 +16,7 @@ const CONNECTIONS_EVERY = 3; // ticks: with thousands it's the long answer
 
 const waits = new Waits();
 const writes = new Writes();
-const links = new Links((name, rtt) => waits.mark(`${name} ${rtt}`));
+const links = new Links((name, rtt) => waits.mark(name, rtt));
 let paused = false;
 let ticks = 0;
 let connectionsSeen = false;

@@ -19,9 +19,12 @@ export class Waits {
     for (const id of ["quantile", "span"]) $(id).addEventListener("change", () => this.draw());
   }
 
-  // mark notes what was changed, to be seen in the chart.
-  mark(label) {
-    this.marks = [...this.marks.slice(-9), { at: performance.now(), label }];
+  // mark notes what was changed, to be seen in the chart. Changes of one thing that
+  // follow each other at once are one.
+  mark(what, value) {
+    const at = performance.now(), last = this.marks.at(-1);
+    if (last?.what === what && at - last.at < 2000) this.marks.pop();
+    this.marks = [...this.marks.slice(-9), { at, what, label: `${what} ${value}` }];
     this.draw();
   }
 
