@@ -13,7 +13,7 @@ import (
 //
 //	request   Refuse -> Hold -> Latency
 //	reply     LoseReply -> FailReply -> Hold -> Latency
-//	bytes     ResetPeer, Timeout, LimitData -> Bandwidth, Loss -> Latency -> Slicer -> Hold -> SlowClose
+//	bytes     ResetPeer, Timeout, LimitData -> Bandwidth, Loss -> Latency, Lag -> Slicer -> Hold -> SlowClose
 //
 // What an earlier one took away (a refused request, a reply that is lost) the
 // later ones don't see.
@@ -34,6 +34,9 @@ const (
 	EffectHold
 	// EffectLatency delays, on top of the link's own delay.
 	EffectLatency
+	// EffectLag delays the log that a member receives of its cluster, by an amount
+	// that is reached little by little. Connections that carry something else pass.
+	EffectLag
 	// EffectResetPeer resets both sockets, With.After the first byte.
 	EffectResetPeer
 	// EffectTimeout takes all bytes away, and ends the connection With.After the
@@ -54,7 +57,7 @@ const (
 )
 
 var effectNames = [NumEffects]string{
-	"refuse", "lose_reply", "fail_reply", "hold", "latency", "reset_peer", "timeout", "limit_data",
+	"refuse", "lose_reply", "fail_reply", "hold", "latency", "lag", "reset_peer", "timeout", "limit_data",
 	"loss", "bandwidth", "slicer", "slow_close",
 }
 
@@ -79,15 +82,22 @@ func ParseEffect(name string) (Effect, error) {
 }
 
 // OnBytes reports whether the effect acts on all that passes, from its beginning
-// on, and not on one message. Latency does if its rule has no content.
+// on, and not on one message. Latency does if its rule has no content, and lag
+// from where it turns out to be a log.
 func (e Effect) OnBytes() bool { return e > EffectFailReply }
 
 // With are an effect's parameters. Those that an effect doesn't have are zero.
 type With struct {
 	// Delay and Jitter of latency are one way: uniform over Delay ± Jitter, drawn
 	// once per exchange and direction. Delay is also what slow_close waits before
-	// it passes an end on, and slicer between two pieces.
+	// it passes an end on, slicer between two pieces, and what lag comes to.
 	Delay, Jitter time.Duration
+	// Ramp is how fast a lag moves, in seconds per second, up to 1; 0 stands for
+	// DefaultRamp.
+	Ramp float64
+	// Acknowledgements: what the member says of its progress lags too, by as much
+	// again.
+	Acknowledgements bool
 	// After: of reset_peer, from the first byte to the reset; of timeout, from the
 	// beginning of the effect to the end of the connection, 0 for never.
 	After time.Duration

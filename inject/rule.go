@@ -49,8 +49,8 @@ type When struct {
 	// "local", ...
 	SynchronousCommit []string
 
-	// Direction is of the effect. Refuse, lose_reply and fail_reply have their
-	// own.
+	// Direction is of the effect. Refuse, lose_reply, fail_reply and lag have
+	// their own.
 	Direction Ways
 	// Monitors: hello, ping, heartbeats and the connections that carry nothing
 	// else are matched too. Without it, an effect on bytes begins on a MongoDB

@@ -67,9 +67,21 @@ func (w *When) check(e Effect, c *complaints) {
 	mongo := len(w.Command) > 0 || len(w.Collection) > 0 || len(w.WriteConcern) > 0
 	postgres := len(w.Statement) > 0 || len(w.SynchronousCommit) > 0
 	c.add(mongo && postgres, "nothing can match: command, collection and write_concern are MongoDB's, statement and synchronous_commit PostgreSQL's")
+	if e == EffectLag {
+		w.checkLag(c)
+	}
 	for _, k := range w.WriteConcern {
 		c.add(k == Concern{}, "an empty write concern matches everything: leave it out")
 	}
+}
+
+// checkLag reports what a stream between members can't be matched by.
+func (w *When) checkLag(c *complaints) {
+	rest := *w
+	rest.Application, rest.User = nil, nil
+	c.add(rest.Content(), "lag is of a member's whole stream, which has no commands or statements: match it by link, from, to, application or user")
+	c.add(w.Direction != BothWays, "lag has a direction of its own, to the member: leave direction out, and write acknowledgements: true for the other one")
+	c.add(w.Monitors, "lag is of streams between members, which no monitoring connection carries: leave monitors out")
 }
 
 func (w *With) check(e Effect, stacks bool, c *complaints) {
@@ -85,6 +97,11 @@ func (w *With) check(e Effect, stacks bool, c *complaints) {
 		c.add(w.Delay <= 0 && !stacks, "latency needs a delay of more than 0")
 		c.add(w.Jitter > w.Delay && !stacks, "the jitter is more than the delay, and none can be less than 0: make it smaller")
 		rest.Delay, rest.Jitter = 0, 0
+	case EffectLag:
+		c.add(stacks, "lag doesn't stack: the first rule that matches is the one")
+		c.add(w.Delay <= 0, "lag needs a delay of more than 0, which the member is to be behind")
+		c.add(!(w.Ramp >= 0 && w.Ramp <= 1), "the ramp is %v: write how many seconds the lag may change by in a second, above 0 and up to 1", w.Ramp)
+		rest.Delay, rest.Ramp, rest.Acknowledgements = 0, 0, false
 	case EffectResetPeer, EffectTimeout:
 		rest.After = 0
 	case EffectLimitData:
@@ -117,7 +134,7 @@ func (w *With) check(e Effect, stacks bool, c *complaints) {
 
 // none reports whether no parameter is given.
 func (w *With) none() bool {
-	return w.Delay == 0 && w.Jitter == 0 && w.After == 0 && w.Bandwidth == 0 && w.Loss == Loss{} && w.Size == 0 &&
+	return w.Delay == 0 && w.Jitter == 0 && w.Ramp == 0 && !w.Acknowledgements && w.After == 0 && w.Bandwidth == 0 && w.Loss == Loss{} && w.Size == 0 &&
 		w.Variation == 0 && w.Bytes == 0 && w.Code == "" && !w.WriteConcernError && !w.Fatal && w.Message == "" &&
 		w.Labels == nil
 }

@@ -87,6 +87,10 @@ func (w *With) keys(e Effect) keyed {
 	k := keyed{}
 	k.duration("delay", w.Delay)
 	k.duration("jitter", w.Jitter)
+	if w.Ramp > 0 {
+		k["ramp"] = w.Ramp
+	}
+	k.flag("acknowledgements", w.Acknowledgements)
 	k.duration("after", w.After)
 	if k.amount("bandwidth", w.Bandwidth, "bit/s"); e == EffectBandwidth && w.Bandwidth == 0 {
 		k["bandwidth"] = "0"

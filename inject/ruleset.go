@@ -83,6 +83,7 @@ func (c *Rules) add(r *Rule, at Place) {
 	}
 	c.bound = append(c.bound, b)
 	switch {
+	case r.Effect == EffectLag: // which connections it's of is known without
 	case r.When.Content() || !r.Effect.OnBytes():
 		c.content = true
 	case !r.When.Monitors:

@@ -20,7 +20,7 @@ var concernKeys = keySet{what: "write_concern", known: []string{"w", "j"}}
 
 var withKeys = keySet{
 	what: "with",
-	known: []string{"delay", "jitter", "after", "bandwidth", "loss", "size", "variation", "bytes", "code",
+	known: []string{"delay", "jitter", "ramp", "acknowledgements", "after", "bandwidth", "loss", "size", "variation", "bytes", "code",
 		"write_concern_error", "fatal", "message", "labels"},
 }
 
@@ -215,6 +215,7 @@ func (r *reader) with(n *node, w *inject.With) {
 	if v := o.get("jitter"); v != nil {
 		w.Jitter, _ = r.duration(v, "jitter")
 	}
+	r.lagParameters(&o, w)
 	if v := o.get("after"); v != nil {
 		w.After, _ = r.duration(v, "after")
 	}

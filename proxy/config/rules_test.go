@@ -49,6 +49,13 @@ var everyRule = map[string]inject.Rule{
 	`{name: l, effect: reset_peer, with: {after: 0}}`:          {Name: "l", Effect: inject.EffectResetPeer},
 	`{name: m, effect: slow_close, with: {delay: 1s}}`:         {Name: "m", Effect: inject.EffectSlowClose, With: inject.With{Delay: time.Second}},
 	`{name: n, effect: hold, when: {direction: to_server}}`:    {Name: "n", Effect: inject.EffectHold, When: inject.When{Direction: inject.OnlyToServer}},
+	`{name: p, effect: lag, when: {from: rs0.b}, with: {delay: 4s}}`: {
+		Name: "p", Effect: inject.EffectLag, When: inject.When{From: []string{"rs0.b"}}, With: inject.With{Delay: 4 * time.Second},
+	},
+	`{name: q, effect: lag, when: {application: s1}, with: {delay: 4s, ramp: 0.25, acknowledgements: true}}`: {
+		Name: "q", Effect: inject.EffectLag, When: inject.When{Application: []string{"s1"}},
+		With: inject.With{Delay: 4 * time.Second, Ramp: 0.25, Acknowledgements: true},
+	},
 	`{name: o, effect: lose_reply, when: {command: [insert]}}`: {Name: "o", Effect: inject.EffectLoseReply, When: inject.When{Command: []string{"insert"}}},
 }
 

@@ -18,6 +18,7 @@ type acting struct {
 	holds   bool // nothing does, for now
 
 	late   time.Duration // latency, drawn for the present exchange
+	shift  *inject.Shift // of a member that lags, or recovers; nil: none
 	left   int64         // of limit_data
 	sliced wire.Stamp    // when the last slice is due
 	stack  []stacked     // in the order in which they began
@@ -63,7 +64,7 @@ func (p *pump) sum() {
 	on := &p.on
 	p.holds = on[inject.EffectHold] != nil || on[inject.EffectBandwidth] != nil && on[inject.EffectBandwidth].With.Bandwidth == 0
 	p.changed = p.holds || on[inject.EffectLatency] != nil || on[inject.EffectSlicer] != nil ||
-		on[inject.EffectBandwidth] != nil || on[inject.EffectLoss] != nil
+		on[inject.EffectBandwidth] != nil || on[inject.EffectLoss] != nil || p.shift != nil
 	p.bounded = on[inject.EffectLimitData] != nil || on[inject.EffectTimeout] != nil || on[inject.EffectResetPeer] != nil
 	p.base, p.over = nil, nil
 	p.sumStack()
@@ -106,7 +107,8 @@ func (c *Conn) changedDue(p *pump, pc *wire.Piece, rest int, begins bool, now wi
 	}
 	n, notBefore := p.cutStack(rest, rest == pc.Len, p.notBefore)
 	n, due := p.path.Parcel(n, now)
-	due = max(due.Add(late), notBefore)
+	shift := p.shifted(now)
+	due = max(due.Add(late+shift), notBefore)
 	if slicer != nil && n > 0 {
 		if p.sliced != 0 {
 			due = max(due, p.sliced.Add(slicer.With.Delay))
@@ -118,7 +120,7 @@ func (c *Conn) changedDue(p *pump, pc *wire.Piece, rest int, begins bool, now wi
 		return n, p.line.Clamp(inject.Never)
 	}
 	due = p.line.Clamp(due)
-	p.path.Clamped(n, due)
+	p.path.Clamped(n, due.Add(-shift)) // a wire's window isn't what a member lags by
 	return n, due
 }
 

@@ -36,6 +36,9 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 		return Result{}
 	}
 	c.expire(now)
+	if c.lags {
+		c.notice(now)
+	}
 	rd := reading{Conn: c, p: p, b: b, now: now, set: set}
 	switch {
 	case p.dead:

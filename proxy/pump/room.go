@@ -18,9 +18,12 @@ const grain = 256 << 10
 // gives back what that means for the budget.
 func (c *Conn) room(p *pump, now wire.Stamp) bool {
 	n := p.line.Bytes()
-	full, again := p.path.Full(n, now)
-	if p.again = again; full {
-		return false // the sender itself would wait
+	p.again = 0
+	if p.shift == nil { // else most of it is not on its way, but put off
+		full, again := p.path.Full(n, now)
+		if p.again = again; full {
+			return false // the sender itself would wait
+		}
 	}
 	if n < Assured {
 		c.giveBack(p)

@@ -24,11 +24,13 @@ type ruled struct {
 	fixed   ending     // the same, whatever becomes of rules that stack
 	expires wire.Stamp // when the next rule that acts is over; 0: never
 	wakeAt  wire.Stamp // the same, of rules whose end must not wait for bytes
+
+	lagging
 }
 
 func newRuled(c *Config) ruled {
 	i, _ := c.Session.(wire.Inspector)
-	r := ruled{inspector: i, from: c.From, known: i == nil}
+	r := ruled{inspector: i, from: c.From, known: i == nil, lagging: newLagging(c.Session)}
 	if w, ok := c.Session.(wire.Rewriter); ok && w.Rewriting() {
 		r.rewriter, r.inspecting = w, true
 	}
@@ -55,6 +57,7 @@ func (c *Conn) SetFrom(from string, now wire.Stamp) {
 	c.from = from
 	if c.rules != nil {
 		c.begin(now)
+		c.lag(now)
 	}
 }
 
@@ -92,7 +95,7 @@ func (c *Conn) begin(now wire.Stamp) {
 // is the exchange that brought them; nil: none.
 func (c *Conn) start(s *inject.Subject, x *wire.Exchange, now wire.Stamp) {
 	for e := inject.EffectHold; e < inject.NumEffects; e++ {
-		if !c.rules.Has(e) {
+		if !c.rules.Has(e) || e == inject.EffectLag { // which begins in its own way
 			continue
 		}
 		for b := c.rules.Next(e, s, now, nil); b != nil; b = c.rules.Next(e, s, now, b) {
@@ -157,6 +160,8 @@ func (c *Conn) retire(now wire.Stamp) {
 			case b == nil:
 			case !b.Over(now) && c.rules.Holds(b):
 				c.awaitEnd(b)
+			case b.Effect == inject.EffectLag:
+				p.recede(now)
 			default:
 				p.on[e] = nil
 				if b.Effect == inject.EffectTimeout {
@@ -172,6 +177,7 @@ func (c *Conn) retire(now wire.Stamp) {
 			p.line.Release(now)
 		}
 	}
+	c.lag(now)
 }
 
 // awaitEnd remembers when a rule that acts is over.

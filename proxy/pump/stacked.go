@@ -148,6 +148,10 @@ func (p *pump) hasten(gone time.Duration, now wire.Stamp) {
 		slices.ContainsFunc(p.stack, func(s stacked) bool { return s.Effect == inject.EffectSlicer })
 	slow := p.slow()
 	p.line.Hasten(func(came, due wire.Stamp, end bool) wire.Stamp {
+		late := late
+		if p.shift != nil {
+			late += p.shift.At(came)
+		}
 		switch {
 		case end:
 			return max(came.Add(late), p.notBefore).Add(slow)

@@ -127,6 +127,9 @@ func (s *session) endRequest(f *framed, b *body) {
 		s.endCompressedRequest(c, b)
 	}
 	s.request.end(b)
+	if s.between {
+		s.following.note(c.x)
+	}
 	if c.x.Peer != s.peer {
 		c.x.Peer = s.peer
 	}

@@ -68,6 +68,7 @@ type session struct {
 	lsid    lastLSID
 	maxWire int64 // of the server, as hello said; 0: unknown
 	between bool  // the client is a member of a set, or speaks as one
+	following
 	inspected
 }
 

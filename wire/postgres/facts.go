@@ -54,7 +54,7 @@ func (s *session) readRequest(kind int32, body []byte, cut bool) {
 			err = errBody
 		}
 		s.readScript(f.script, text, false)
-		if s.open.WantsReports() {
+		if s.open.WantsReports() || s.peer != nil && s.peer.Replication != "" {
 			s.noteReplication(text)
 		}
 	case 'P':
