@@ -39,6 +39,9 @@ type Connection struct {
 	From, Basis string
 	// Delay is what its bytes are delayed by at present.
 	Delay inject.Settings
+	// Lag is how much later than it came each direction passes what comes now, since
+	// a rule lags the member whose stream this is, or did.
+	Lag [2]time.Duration
 	// Protocol is what it speaks; empty if nothing was said yet.
 	Protocol wire.Protocol
 	// Peer is what it said of itself; nil: nothing.
@@ -133,6 +136,9 @@ func (c *conn) look() Connection {
 		at.State, at.Opaque, at.Waiting = Open, session.Opaque(), session.Open().Len()
 		at.Upstream, at.UpstreamPort = c.info.PeerAddr, c.info.UpstreamPort
 		at.From, at.Basis = c.info.From, c.info.FromBasis
+		for dir := range at.Lag {
+			at.Lag[dir] = c.pump.Lag(wire.Direction(dir), c.link.proxy.clock.now())
+		}
 	}
 	if c.ended[0] || c.ended[1] {
 		at.State = HalfClosed

@@ -90,6 +90,9 @@ type LinkConfig struct {
 	Advertise string
 	// ProxyProtocol says who else may say who dials, and whom to tell.
 	ProxyProtocol ProxyProtocol
+	// WALTimeouts are those of the PostgreSQL cluster that Upstream is in, for
+	// warnings of lags alone.
+	WALTimeouts WALTimeouts
 }
 
 // inflateLimit bounds decompression over all connections.

@@ -33,6 +33,7 @@ type quorumRig struct {
 	begin   string // LSN at which the test began
 	names   *trace.StandbyNames
 	asked   atomic.Pointer[observe.Primary] // nil: nobody asks the primary
+	driver  string                          // of the proxy; empty: the system's best
 
 	gathered[judged]
 }
@@ -73,7 +74,12 @@ var standbyDelays = map[string]time.Duration{"s1": 40 * time.Millisecond, "s2": 
 
 func newQuorumRig(t *testing.T, binDir string, more ...map[string]string) *quorumRig {
 	t.Helper()
-	r := &quorumRig{server: "pg.p"}
+	return newQuorumRigOn(t, binDir, "", more...)
+}
+
+func newQuorumRigOn(t *testing.T, binDir, driver string, more ...map[string]string) *quorumRig {
+	t.Helper()
+	r := &quorumRig{server: "pg.p", driver: driver}
 	r.tracer = trace.New(1<<16, r)
 	r.tracer.WatchCommits(func(*trace.Conn) {
 		if p := r.asked.Load(); p != nil {
@@ -108,7 +114,7 @@ func newQuorumRig(t *testing.T, binDir string, more ...map[string]string) *quoru
 
 // links puts one in front of the primary for each who dials it.
 func (r *quorumRig) links(primary string) (map[string]string, error) {
-	config := proxy.Config{Tracer: r.tracer}
+	config := proxy.Config{Tracer: r.tracer, Driver: r.driver}
 	for from, d := range map[string]time.Duration{"app": 0, "s1": standbyDelays["s1"], "s2": standbyDelays["s2"]} {
 		config.Links = append(config.Links, proxy.LinkConfig{
 			Name: from, From: from, To: r.server, Listen: "127.0.0.1:0", Upstream: primary, Protocol: wire.Postgres, Delay: inject.Symmetric(d, 0),

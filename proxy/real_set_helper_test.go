@@ -54,6 +54,7 @@ type setOptions struct {
 	noHostInfo, pairs bool
 	jitter            time.Duration
 	mongod            string // a program: members are real
+	driver            string // of the proxy; empty: the system's best
 }
 
 // judgedWrite is what was said of one write.
@@ -113,7 +114,7 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 		t.Fatal(err)
 	}
 	t.Cleanup(front.Close)
-	config := proxy.Config{Tracer: r.tracer, Seed: 7}
+	config := proxy.Config{Tracer: r.tracer, Seed: 7, Driver: o.driver}
 	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true}
 	labOptions.Modes = map[string]map[string]int{"bothSides": {"side": 2}}
 	rules := &trace.ReplicaSet{Modes: labOptions.Modes}

@@ -46,6 +46,7 @@ type book struct {
 	toxicsSince map[string]wire.Stamp
 
 	counts map[countKey]*ruleCount
+	warned map[Warning]bool // of what is in force
 }
 
 type countKey struct{ link, rule string }
@@ -136,6 +137,7 @@ func (p *Proxy) applyRules() {
 	for _, c := range p.each() {
 		c.showRules()
 	}
+	p.warn()
 }
 
 func (b *book) compile(l *Link, seed uint64) *inject.Rules {

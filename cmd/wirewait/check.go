@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/proxy/config"
 )
 
 func checkCommand() *cli.Command {
@@ -34,7 +36,22 @@ func checkFile(c *cli.Context) error {
 			fmt.Fprintf(w, "    from %s\t%s\t\t%s\n", s.Name, toldBy(s), describeDelay(s.Delay))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	sayWarnings(c.App.Writer, f)
+	return nil
+}
+
+// sayWarnings says what servers will do about the file's rules.
+func sayWarnings(w io.Writer, f *config.File) {
+	links := make([]proxy.LinkConfig, len(f.Links))
+	for i := range f.Links {
+		links[i] = f.Links[i].LinkConfig
+	}
+	for _, warning := range proxy.RuleWarnings(f.Rules, links) {
+		fmt.Fprintf(w, "warning: rule %s: %s\n", warning.Rule, warning.Text)
+	}
 }
 
 // toldBy says by what a connection is known to be a source's: nothing, perhaps.

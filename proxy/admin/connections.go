@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/wirewait/wirewait/proxy"
-	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -65,6 +64,8 @@ type ConnectionWay struct {
 	StalledMS   float64 `json:"stalled_ms"`
 	// Paused: reading stands still, because the line is full.
 	Paused bool `json:"paused"`
+	// LagMS is what a rule has the stream of a member lag by at present.
+	LagMS float64 `json:"lag_ms"`
 }
 
 // fewRules are named with each connection of a list: of a thousand rules and ten
@@ -132,7 +133,7 @@ func describeConnection(c *proxy.Connection, rules []reach, most int) Connection
 		ID: c.ID, Link: c.Link, From: c.From, FromBasis: c.Basis, Client: c.Client,
 		Upstream: c.Upstream, UpstreamPort: c.UpstreamPort, Since: c.Since, State: string(c.State), Protocol: string(c.Protocol),
 		Exchanges: c.Counts.Exchanges, WaitingRequests: c.Waiting, Delay: DescribeDelay(c.Delay),
-		ToServer: describeConnectionWay(&c.Counts.Ways[wire.ToServer]), ToClient: describeConnectionWay(&c.Counts.Ways[wire.ToClient]),
+		ToServer: describeConnectionWay(c, wire.ToServer), ToClient: describeConnectionWay(c, wire.ToClient),
 	}
 	d.Rules = []string{}
 	for i := range rules {
@@ -153,6 +154,9 @@ func describeConnection(c *proxy.Connection, rules []reach, most int) Connection
 	return d
 }
 
-func describeConnectionWay(w *trace.WayCounters) ConnectionWay {
-	return ConnectionWay{Bytes: w.Bytes, QueuedBytes: w.Live, Stalls: w.Stalls, StalledMS: ms(w.Stalled), Paused: w.Paused > 0}
+func describeConnectionWay(c *proxy.Connection, dir wire.Direction) ConnectionWay {
+	w := &c.Counts.Ways[dir]
+	return ConnectionWay{
+		Bytes: w.Bytes, QueuedBytes: w.Live, Stalls: w.Stalls, StalledMS: ms(w.Stalled), Paused: w.Paused > 0, LagMS: ms(c.Lag[dir]),
+	}
 }

@@ -128,3 +128,11 @@ func (p *pump) shifted(now wire.Stamp) time.Duration {
 	}
 	return p.shift.At(now)
 }
+
+// Lag is how much later a direction would pass what came at now.
+func (c *Conn) Lag(dir wire.Direction, now wire.Stamp) time.Duration {
+	if s := c.dirs[dir].shift; s != nil {
+		return s.At(now)
+	}
+	return 0
+}
