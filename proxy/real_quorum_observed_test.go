@@ -50,7 +50,7 @@ func (r *quorumRig) ask(t *testing.T) {
 	answered := make(chan struct{})
 	p := &observe.Primary{
 		Server: r.server, URI: r.cluster.URL(r.cluster.Primary.Addr()), Log: slog.New(slog.DiscardHandler),
-		Waiting: func(waiting []wire.Backend) { r.tracer.Observe(r.server, waiting) },
+		Waiting: func(waiting []wire.Backend, asked time.Time) { r.tracer.Observe(r.server, waiting, asked) },
 		Found: func(s *observe.PrimarySettings, since time.Time) {
 			rule, err := trace.ParseStandbyNames(s.StandbyNames)
 			if err != nil {

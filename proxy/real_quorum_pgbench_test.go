@@ -179,7 +179,8 @@ func (y *quorumVerdicts) judge(t *testing.T, r *quorumRig, list []verdict) {
 		default:
 			y.wrong++
 			y.stood[v.released] = true
-			t.Logf("by %s, %s, in truth %s; acknowledged %v apart, reply %v after", v.by, v.basis, v.truth, v.gap, v.replyIn.Sub(v.released))
+			t.Logf("by %s, %s, in truth %s, last %s; %d acknowledged, %v apart, reply %v after, which came %v in",
+				v.by, v.basis, v.truth, v.last, v.acknowledged, v.gap, v.replyIn.Sub(v.released), time.Duration(v.replyIn))
 			continue
 		}
 		if was := lags[lagged{v.by, v.end}]; was > 0 {

@@ -99,11 +99,14 @@ func serverOf(c *Conn) string {
 
 // report takes in a report of a connection to a server.
 func (a *attribution) report(r *wire.Report, c *Conn) {
-	if r.Set != nil {
+	switch g := a.group; {
+	case r.Set != nil:
 		a.reportSet(r, c)
-		return
+	case r.Kind == wire.ReportObserved:
+		g(serverOf(c)).observed.add(r.Backends, c.Time(r.In))
+	default:
+		g(serverOf(c)).report(r)
 	}
-	a.group(serverOf(c)).report(r)
 }
 
 // group is what was seen of a server's members.

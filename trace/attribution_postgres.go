@@ -184,6 +184,10 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 	switch {
 	case rival:
 		r.Basis, r.ReleasedBy = BasisTie, ""
+	case exact && g.observed.waitedSince(best.commit, f.Conn.Time(best.release.at.Add(mostTie))):
+		// It was somebody else, by a rule that isn't known yet, or one who isn't
+		// heard of.
+		r.Basis, r.ReleasedBy, r.Released = BasisUnknown, "", replyIn
 	case exact:
 		r.Basis = BasisExact
 	case replyIn.Sub(best.release.at) > promptly:

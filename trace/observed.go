@@ -1,6 +1,10 @@
 package trace
 
-import "github.com/wirewait/wirewait/wire"
+import (
+	"time"
+
+	"github.com/wirewait/wirewait/wire"
+)
 
 // observations are which session made which transaction: the link between a
 // client's write and a commit in the log that the wire doesn't show. A session
@@ -8,27 +12,35 @@ import "github.com/wirewait/wirewait/wire"
 // one session only, so it doesn't matter when that was seen: if its commit was
 // first sent while the session's write was under way, that write made it.
 type observations struct {
-	sessions map[uint32]int32 // by transaction
-	seen     map[int32]int    // how many of a session's are kept
+	sessions map[uint32]sighting // by transaction
+	seen     map[int32]int       // how many of a session's are kept
 	order    wire.Queue[wire.Backend]
 }
 
-// maxObserved are 3 MB, and as many commits as are kept.
+// sighting is a session with the latest time since which it certainly waited.
+type sighting struct {
+	pid  int32
+	last time.Time
+}
+
+// maxObserved are 5 MB, and as many commits as are kept.
 const maxObserved = maxCommits
 
-func (o *observations) add(r *wire.Report) {
+// add takes in who waited when the server was asked.
+func (o *observations) add(waiting []wire.Backend, asked time.Time) {
 	if o.sessions == nil {
-		o.sessions, o.seen = map[uint32]int32{}, map[int32]int{}
+		o.sessions, o.seen = map[uint32]sighting{}, map[int32]int{}
 	}
-	for _, b := range r.Backends {
-		if _, known := o.sessions[b.XID]; known {
+	for _, b := range waiting {
+		if s, known := o.sessions[b.XID]; known {
+			o.sessions[b.XID] = sighting{s.pid, asked}
 			continue
 		}
 		if o.order.Len() >= maxObserved {
 			o.forget(o.order.Pop())
 		}
 		o.order.Push(b)
-		o.sessions[b.XID] = b.PID
+		o.sessions[b.XID] = sighting{b.PID, asked}
 		o.seen[b.PID]++
 	}
 }
@@ -46,7 +58,12 @@ func (o *observations) session(c *commit) int32 {
 	if c.Kind == wire.CommitPrepared || c.Kind == wire.AbortPrepared {
 		return 0
 	}
-	return o.sessions[c.XID]
+	return o.sessions[c.XID].pid
+}
+
+// waitedSince reports whether a commit's session was seen to wait after a time.
+func (o *observations) waitedSince(c *commit, at time.Time) bool {
+	return o.session(c) != 0 && o.sessions[c.XID].last.After(at)
 }
 
 // own is the latest commit that is known to be a session's, and others says that

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"testing"
+	"time"
 
 	"github.com/wirewait/wirewait/wire"
 )
@@ -14,7 +15,7 @@ func judgedBy(t *testing.T, change func(*Finished), seen ...wire.Backend) *Repli
 	k.sent(20, "s2", 120, commitOf(8, 120))
 	k.acked(70, "s2", 120, 120, 120) // s1 has it only later
 	k.acked(95, "s1", 120, 120, 120)
-	k.g.report(&wire.Report{Kind: wire.ReportObserved, Backends: seen})
+	k.g.observed.add(seen, time.Time{}.Add(20*time.Millisecond))
 	var a attribution
 	a.servers = map[string]*replicas{"pg.p": &k.g}
 	a.setRule("pg.p", rule(t, "ANY 1 (s1, s2)"))
@@ -61,9 +62,38 @@ func TestJudge_ObservedSessionsAreExact(t *testing.T) {
 		t.Errorf("another session's write: %+v", r)
 	}
 	var o observations
-	o.add(&wire.Report{Backends: []wire.Backend{{PID: 42, XID: 7}}})
+	o.add([]wire.Backend{{PID: 42, XID: 7}}, time.Time{})
 	if s := o.session(&commit{Commit: wire.Commit{XID: 7, Kind: wire.CommitPrepared}}); s != 0 {
 		t.Errorf("whoever prepared it, %d, is taken for who ends it", s)
+	}
+}
+
+// A session that still waits, long after the acknowledgement that should have
+// released it, is released by something that isn't known here.
+func TestJudge_SeenToWaitAfterItsRelease(t *testing.T) {
+	for ms, basis := range map[int]string{20: BasisExact, 50: BasisExact, 52: BasisUnknown, 80: BasisUnknown} {
+		k := twoStandbys(commitOf(7, 100)) // s1 has it at 41 ms
+		k.g.observed.add([]wire.Backend{{PID: 42, XID: 7}}, time.Time{})
+		k.g.observed.add([]wire.Backend{{PID: 42, XID: 7}}, time.Time{}.Add(time.Duration(ms)*time.Millisecond))
+		var a attribution
+		a.servers = map[string]*replicas{"pg.p": &k.g}
+		a.setRule("pg.p", rule(t, "ANY 1 (s1, s2)"))
+		f := written("on", 89)
+		f.Peer = &wire.Peer{BackendPID: 42}
+		a.judge(f)
+		if r := &f.Replication; r.Basis != basis || (r.ReleasedBy == "s1") != (basis == BasisExact) || r.XID != 7 {
+			t.Errorf("seen at %d ms: %+v", ms, r)
+		}
+	}
+}
+
+// What the tracer is told of a server's sessions goes to its writes.
+func TestTracer_Observe(t *testing.T) {
+	var a attribution
+	asked := time.Now()
+	a.report(&wire.Report{Kind: wire.ReportObserved, Backends: []wire.Backend{{PID: 42, XID: 7}}}, &Conn{To: "pg.p", Epoch: asked})
+	if s := a.servers["pg.p"].observed.sessions[7]; s.pid != 42 || !s.last.Equal(asked) {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -71,12 +101,12 @@ func TestObservations_AreBounded(t *testing.T) {
 	var o observations
 	for i := range 3 * maxObserved {
 		b := wire.Backend{PID: int32(i/2 + 1), XID: uint32(i + 1)}
-		o.add(&wire.Report{Backends: []wire.Backend{b, b}})
+		o.add([]wire.Backend{b, b}, time.Time{})
 	}
 	if len(o.sessions) != maxObserved || len(o.seen) != maxObserved/2 || o.order.Len() != maxObserved {
 		t.Errorf("%d transactions and %d sessions are kept", len(o.sessions), len(o.seen))
 	}
-	if o.sessions[1] != 0 || o.sessions[3*maxObserved] == 0 {
+	if o.sessions[1].pid != 0 || o.sessions[3*maxObserved].pid == 0 {
 		t.Error("not the latest are kept")
 	}
 }

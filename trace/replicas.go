@@ -86,8 +86,6 @@ func (g *replicas) report(r *wire.Report) {
 		for _, c := range r.Commits {
 			g.commits.add(c, r.In)
 		}
-	case wire.ReportObserved:
-		g.observed.add(r)
 	case wire.ReportReached:
 		for i := range r.Reached {
 			g.reached(r, &r.Reached[i])

@@ -144,11 +144,11 @@ func (t *Tracer) SetStandbys(server string, names []string) {
 }
 
 // Observe takes in which sessions of a server wait for standbys, in which
-// transactions. With that, a session's commit is known among others of its time
-// (BasisExact). The server is named as for SetRule; it must be a member of a
-// cluster.
-func (t *Tracer) Observe(server string, waiting []wire.Backend) {
-	t.OfferReport(&wire.Report{Kind: wire.ReportObserved, Backends: waiting}, &Conn{To: server})
+// transactions, as it answered when it was asked. With that, a session's commit
+// is known among others of its time (BasisExact). The server is named as for
+// SetRule; it must be a member of a cluster.
+func (t *Tracer) Observe(server string, waiting []wire.Backend, asked time.Time) {
+	t.OfferReport(&wire.Report{Kind: wire.ReportObserved, Backends: waiting}, &Conn{To: server, Epoch: asked})
 }
 
 // WatchCommits has f called whenever commits were seen on their way to a standby,

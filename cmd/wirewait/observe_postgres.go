@@ -20,7 +20,7 @@ func (s *service) observePostgres(ctx context.Context, c *config.Cluster) map[st
 		}
 		p := &observe.Primary{
 			Server: m.Name, URI: c.Observe, Addr: m.Upstream, Log: s.log,
-			Waiting: func(waiting []wire.Backend) { s.tracer.Observe(m.Name, waiting) },
+			Waiting: func(waiting []wire.Backend, asked time.Time) { s.tracer.Observe(m.Name, waiting, asked) },
 			Found:   func(found *observe.PrimarySettings, since time.Time) { s.foundPrimary(m.Name, found, since) },
 		}
 		asked[m.Name] = p

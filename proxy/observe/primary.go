@@ -37,9 +37,9 @@ type Primary struct {
 	// Found gets the settings, first and whenever they differ. Until since the
 	// former ones were in force; zero: there were none.
 	Found func(s *PrimarySettings, since time.Time)
-	// Waiting gets the sessions that wait for standbys, if any do. Nil: it isn't
-	// asked who waits.
-	Waiting func([]wire.Backend)
+	// Waiting gets the sessions that wait for standbys, if any do, with the time
+	// when it was asked. Nil: it isn't asked who waits.
+	Waiting func(sessions []wire.Backend, asked time.Time)
 	// Every is the time between questions for settings; 0: 5 s.
 	Every time.Duration
 	Log   *slog.Logger
@@ -182,7 +182,7 @@ func (w *primaryWatch) look(ctx context.Context) error {
 	if len(waiting) > 0 {
 		every, w.busy = waitingEvery, ended
 		if w.Waiting != nil {
-			w.Waiting(waiting)
+			w.Waiting(waiting, began)
 		}
 	}
 	w.nextLook = began.Add(max(every, share*ended.Sub(began)))

@@ -76,7 +76,7 @@ func (f *finding) ask(t *testing.T, c *lab.PostgresCluster, role string) *observ
 			defer f.mu.Unlock()
 			f.found, f.since = append(f.found, s), append(f.since, since)
 		},
-		Waiting: func(list []wire.Backend) {
+		Waiting: func(list []wire.Backend, _ time.Time) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			for _, b := range list {
