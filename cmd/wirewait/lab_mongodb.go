@@ -29,7 +29,7 @@ func labMongoCommand() *cli.Command {
 			"as far away as you say. Spans and wirewait report tell which member released each write.\n" +
 			"Connection strings are printed on standard output; SIGINT or SIGTERM ends it all, and\n" +
 			"nothing stays, unless --dir says where.",
-		Flags: labFlags("error",
+		Flags: labFlags("error", append(engineFlags(),
 			&cli.StringFlag{Name: "members", Value: "a,b,c", Usage: "`NAME,...` of the members; the first is primary at the start"},
 			&cli.StringFlag{Name: "set", Value: "rs0", Usage: "`NAME` of the set"},
 			&cli.StringSliceFlag{Name: "write-delay", Usage: "a member's `NAME=TIME` from getting a write until its journal has it"},
@@ -38,7 +38,7 @@ func labMongoCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-chaining", Usage: "all follow the primary, and none another that is nearer"},
 			&cli.StringSliceFlag{Name: "rtt", Usage: "round trip `FROM-TO=TIME` of a pair of members, or of app and one (default for a,b,c: app-b=160ms, app-c=92ms, and the same from a; b-c=240ms)"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIRECTORY` of the members' files, which stay and are gone on from (default: a temporary one)"},
-		),
+		)...),
 		Action: labAction(parseLabMongo),
 	}
 }
@@ -54,7 +54,7 @@ type labMongo struct {
 
 func parseLabMongo(r *reader) *labMongo {
 	l := &labMongo{out: r.App.Writer, service: labService(r)}
-	l.options = mongod.SetOptions{Name: r.String("set"), Dir: r.String("dir"), NoChaining: r.Bool("no-chaining")}
+	l.options = mongod.SetOptions{Name: r.String("set"), Dir: r.String("dir"), NoChaining: r.Bool("no-chaining"), Engine: r.engine()}
 	names := strings.Split(r.String("members"), ",")
 	l.writeDelay = memberTimes(r, "write-delay", names)
 	l.applyTime = memberTimes(r, "apply-delay", names)
@@ -134,8 +134,10 @@ func (l *labMongo) run(ctx context.Context) (err error) {
 		m.SetWriteDelay(l.writeDelay[m.Name()])
 		m.SetApplyDelay(l.applyTime[m.Name()])
 	}
+	l.observeSet(set)
 	l.print(set)
 	<-ctx.Done()
+	l.service.observers.stop() // before the members go
 	return nil
 }
 

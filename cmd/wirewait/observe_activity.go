@@ -24,21 +24,25 @@ func (s *service) observeActivity(ctx context.Context, f *config.File) {
 			if m.Upstream == "" {
 				continue
 			}
-			sampler := &observe.Sampler{
+			s.sample(ctx, &observe.Sampler{
 				Server: m.Name, URI: c.Observe, Addr: m.Upstream, Members: namedMembers(f, c), Every: c.ObserveEvery, Log: s.log,
-			}
-			every := sampler.Every
-			if every == 0 {
-				every = observe.DefaultEvery
-			}
-			all.Watch(m.Name, every)
-			s.observers.running.Go(func() {
-				if err := sampler.Watch(ctx, func(a *trace.Activity) { all.Add(m.Name, a) }); err != nil {
-					s.log.Error("observe", "error", err)
-				}
 			})
 		}
 	}
+}
+
+// sample has a server asked until ctx ends.
+func (s *service) sample(ctx context.Context, sampler *observe.Sampler) {
+	all := s.tracer.Activities()
+	if sampler.Every == 0 {
+		sampler.Every = observe.DefaultEvery
+	}
+	all.Watch(sampler.Server, sampler.Every)
+	s.observers.running.Go(func() {
+		if err := sampler.Watch(ctx, func(a *trace.Activity) { all.Add(sampler.Server, a) }); err != nil {
+			s.log.Error("observe", "error", err)
+		}
+	})
 }
 
 // namedMembers are a cluster's members with all names that servers may have for

@@ -1,7 +1,6 @@
 package mongod
 
 import (
-	"os"
 	"runtime"
 	"time"
 
@@ -92,45 +91,4 @@ func replSetGetConfig(s *Server, _ *request) (bson.D, error) {
 		return nil, notReplicated()
 	}
 	return bson.D{{Key: "config", Value: s.set.config.document()}}, nil
-}
-
-// serverStatus has what is counted here, under the names that a server has for
-// it, and nothing else.
-func serverStatus(s *Server, _ *request) (bson.D, error) {
-	s.connections.Lock()
-	current, total := int32(len(s.open)), s.lastID
-	s.connections.Unlock()
-	c := &s.counters
-	d := bson.D{
-		{Key: "host", Value: s.Addr()}, {Key: "version", Value: version}, {Key: "process", Value: "mongod"},
-		{Key: "pid", Value: int64(os.Getpid())}, {Key: "uptime", Value: time.Since(s.started).Seconds()},
-		{Key: "localTime", Value: bson.NewDateTimeFromTime(time.Now())},
-		{Key: "connections", Value: bson.D{{Key: "current", Value: current}, {Key: "totalCreated", Value: total}}},
-		{Key: "opcounters", Value: bson.D{
-			{Key: "insert", Value: c.inserts.Load()}, {Key: "query", Value: c.queries.Load()}, {Key: "update", Value: c.updates.Load()},
-			{Key: "delete", Value: c.deletes.Load()}, {Key: "getmore", Value: c.getMores.Load()}, {Key: "command", Value: c.commands.Load()},
-		}},
-		{Key: "metrics", Value: bson.D{
-			{Key: "getLastError", Value: bson.D{
-				{Key: "wtime", Value: bson.D{{Key: "num", Value: c.waits.Load()}, {Key: "totalMillis", Value: c.waitMicros.Load() / 1000}}},
-				{Key: "wtimeouts", Value: c.wtimeouts.Load()},
-			}},
-			{Key: "repl", Value: bson.D{{Key: "network", Value: bson.D{
-				{Key: "replSetUpdatePosition", Value: bson.D{{Key: "num", Value: c.reportsSent.Load()}}},
-			}}}},
-		}},
-	}
-	if s.journal != nil {
-		j := &s.journal.stats
-		d = append(d, bson.E{Key: "wiredTiger", Value: bson.D{{Key: "log", Value: bson.D{
-			{Key: "log bytes written", Value: j.bytes.Load()}, {Key: "log sync operations", Value: j.syncs.Load()},
-			{Key: "log sync time duration (usecs)", Value: j.syncMicros.Load()}, {Key: "log write operations", Value: j.entries.Load()},
-		}}}})
-	}
-	if s.set != nil {
-		s.mu.Lock()
-		d = append(d, bson.E{Key: "repl", Value: append(s.set.hello("isWritablePrimary"), bson.E{Key: "rbid", Value: s.set.rollbacks})})
-		s.mu.Unlock()
-	}
-	return d, nil
 }

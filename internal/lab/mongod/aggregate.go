@@ -14,7 +14,7 @@ func (s *Server) aggregate(q *request) (bson.D, error) {
 	if !ok || err != nil {
 		return nil, failedToParse("aggregate needs an array \"pipeline\"")
 	}
-	docs, err := s.matching(q, filter{})
+	docs, err := s.matching(q, filter{}, 0)
 	if err != nil {
 		return nil, err
 	}

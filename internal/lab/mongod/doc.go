@@ -20,8 +20,12 @@
 // rollback. Where this follows a file of the server's source or a page of a
 // specification, the comment names it.
 //
+// What an operation waits for before it's done (Engine) is like a server's too:
+// tickets and their queue, flow control, the time of a client; checkpoints are
+// real writes of what has changed, and as slow as an option says.
+//
 // What isn't: transactions, indexes other than _id, read concern majority, initial
-// sync (the oplog is kept whole instead), arbiters, reconfiguration, flow control,
+// sync (the oplog is kept whole instead), arbiters, reconfiguration,
 // authentication, TLS. All of that is refused with a server's own code, or with
 // NotImplemented (238), and never answered half.
 //

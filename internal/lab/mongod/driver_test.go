@@ -259,7 +259,7 @@ func TestMongo_Errors(t *testing.T) {
 		must[*mongo.UpdateResult](t)(c.UpdateOne(ctx, one, set(bson.D{{Key: "s", Value: "text"}})))
 		_, err = c.UpdateOne(ctx, one, bson.D{{Key: "$inc", Value: bson.D{{Key: "s", Value: 1}}}})
 		wantCode(t, err, 14)
-		wantCode(t, c.FindOne(ctx, bson.D{{Key: "$where", Value: "1"}}).Err(), 2)
+		wantCode(t, c.FindOne(ctx, bson.D{{Key: "$where", Value: "1"}}).Err(), 238)
 		wantCode(t, c.FindOne(ctx, bson.D{}, options.FindOne().SetProjection(bson.D{{Key: "s", Value: "$x"}})).Err(), 238)
 		wantCode(t, c.Database().RunCommand(ctx, bson.D{{Key: "whatIsThis", Value: 1}}).Err(), 59)
 		_, err = c.Aggregate(ctx, bson.A{bson.D{{Key: "$lookup", Value: bson.D{}}}})

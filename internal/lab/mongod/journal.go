@@ -29,6 +29,7 @@ type journal struct {
 	durable func(mark) // told after each sync, outside of mu
 	wake    chan struct{}
 	stats   journalStats
+	slower  atomic.Int64 // nanoseconds that a sync takes longer
 
 	disk    sync.Mutex // held while the file is written, synced or cut
 	mu      sync.Mutex
@@ -149,6 +150,7 @@ func (j *journal) flush() error {
 	if err := j.file.Sync(); err != nil {
 		return fmt.Errorf("sync the journal: %w", err)
 	}
+	time.Sleep(time.Duration(j.slower.Load()))
 	j.stats.syncs.Add(1)
 	j.stats.syncMicros.Add(time.Since(start).Microseconds())
 	j.stats.bytes.Add(int64(len(b)))

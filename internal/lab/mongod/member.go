@@ -94,7 +94,7 @@ func (m *Member) Start() error {
 
 // load makes a server of the member's files.
 func (m *Member) load() (*Server, error) {
-	o := Options{ServerDelay: m.set.options.ServerDelay}
+	o := Options{ServerDelay: m.set.options.ServerDelay, Engine: m.set.options.Engine}
 	if !m.set.options.NoCompression {
 		o.Compressors = []string{"snappy", "zstd", "zlib"}
 	}

@@ -2,6 +2,7 @@ package mongod
 
 import (
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -63,6 +64,10 @@ func cursorReply(id int64, namespace, name string, batch bson.A) bson.D {
 
 // query finds, sorts, skips and limits, by a command's options.
 func (s *Server) query(q *request, where bson.Raw) ([]bson.Raw, error) {
+	where, each, err := splitWhere(where)
+	if err != nil {
+		return nil, err
+	}
 	f, err := parseFilter(where)
 	if err != nil {
 		return nil, err
@@ -79,7 +84,7 @@ func (s *Server) query(q *request, where bson.Raw) ([]bson.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, err := s.matching(q, f)
+	docs, err := s.matching(q, f, each)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +92,29 @@ func (s *Server) query(q *request, where bson.Raw) ([]bson.Raw, error) {
 	return cut(docs, skip, limit), nil
 }
 
-// matching reads the data as it is, once that's as new as the request asks for.
-func (s *Server) matching(q *request, f filter) ([]bson.Raw, error) {
+// matching reads the data as it is, once that's as new as the request asks for,
+// and takes its time for each document.
+func (s *Server) matching(q *request, f filter, each time.Duration) ([]bson.Raw, error) {
+	defer s.tookTime(q.Name, time.Now())
 	if err := s.awaitReadable(q); err != nil {
 		return nil, err
 	}
+	ctx, cancel := q.operation()
+	defer cancel()
+	done, err := s.admitRead(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	docs, err := s.matched(q, f)
+	if err != nil {
+		return nil, err
+	}
+	return docs, sleepEach(ctx, each, len(docs))
+}
+
+// matched are the documents that match now.
+func (s *Server) matched(q *request, f filter) ([]bson.Raw, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.set != nil && q.namespace() == "local.system.replset" { // where shells read the configuration

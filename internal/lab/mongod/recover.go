@@ -65,6 +65,8 @@ func (s *Server) replicate() {
 	s.wg.Go(func() { s.applies(s.ctx) })
 	s.wg.Go(s.syncs)
 	s.wg.Go(s.notes)
+	s.wg.Go(s.checkpointer)
+	s.wg.Go(s.flowControls)
 }
 
 // noteInterval is how often a primary to which nobody writes makes an entry all

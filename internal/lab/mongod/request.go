@@ -26,6 +26,7 @@ type request struct {
 	Command
 	*message
 	connection *connection
+	arrived    time.Time
 	wrote      OpTime // of its last oplog entry; zero: it changed nothing
 	awaits     awaiting
 }
@@ -36,7 +37,7 @@ func newRequest(m *message, c *connection) (*request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: a command without a name", errProtocol)
 	}
-	q := &request{message: m, connection: c}
+	q := &request{message: m, connection: c, arrived: time.Now()}
 	q.Name = first.Key()
 	q.Collection, _ = first.Value().StringValueOK()
 	if q.Name == "getMore" {

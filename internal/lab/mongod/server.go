@@ -31,6 +31,8 @@ type Options struct {
 	// StreamHello gives hello a topologyVersion, so that drivers' monitors ask to
 	// be told of changes (of which there are none) instead of asking every time.
 	StreamHello bool
+	// Engine is what operations wait for before they are done.
+	Engine Engine
 }
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -48,6 +50,8 @@ type Server struct {
 	member  *Member // what of a set's member outlives this process; nil: it's none
 	gate    gate
 	counters
+	admission   admission
+	checkpoints checkpoints
 
 	ctx    context.Context // ends with Stop, or with what its cause says
 	cancel context.CancelCauseFunc
@@ -106,6 +110,8 @@ func newServer(o Options) (*Server, error) {
 		options: o, codec: codec, cursors: newCursors(), process: bson.NewObjectID(), started: time.Now(),
 		data: store{}, sessions: sessions{}, open: map[*connection]struct{}{},
 	}
+	s.admission.writes.total, s.admission.reads.total = o.Engine.tickets(), o.Engine.tickets()
+	s.admission.flow.target = maxFlowTickets
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
 }

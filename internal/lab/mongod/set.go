@@ -54,6 +54,8 @@ type SetOptions struct {
 	Record bool
 	// ServerDelay as in Options, for clients' commands on every member.
 	ServerDelay func(Command) time.Duration
+	// Engine of every member.
+	Engine Engine
 }
 
 // MemberOptions say what is special about a member. The zero value votes and may

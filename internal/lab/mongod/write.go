@@ -1,6 +1,8 @@
 package mongod
 
 import (
+	"time"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
@@ -21,7 +23,13 @@ func writing(run func(*write) (bson.D, error)) handler {
 		if err != nil {
 			return nil, err
 		}
+		defer s.tookTime(q.Name, time.Now())
+		done, err := s.admitWrite(q)
+		if err != nil {
+			return nil, err
+		}
 		reply, wait, err := s.runWrite(q, concern, run)
+		done()
 		if err != nil || s.set == nil {
 			return reply, err
 		}
