@@ -1,0 +1,137 @@
+package toxiproxy
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wirewait/wirewait/internal/interop/rig"
+)
+
+// programs is where what the tests run was built; empty: nothing was.
+var programs string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs != "" {
+		os.RemoveAll(programs)
+	}
+	os.Exit(code)
+}
+
+// build builds Toxiproxy's server and command line, and wirewait, once for all
+// tests.
+var build = sync.OnceValue(func() error {
+	var err error
+	if programs, err = os.MkdirTemp("", "wirewait-toxiproxy-"); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"build", "-o", programs + "/", "github.com/Shopify/toxiproxy/v2/cmd/server", "github.com/Shopify/toxiproxy/v2/cmd/cli"},
+		{"build", "-C", "../../..", "-o", programs + "/", "./cmd/wirewait"},
+	} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("go %v: %w: %s", args, err, out)
+		}
+	}
+	return nil
+})
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(programs, name)
+}
+
+// server is a running one of the two kinds.
+type server struct {
+	real    bool // Toxiproxy's
+	addr    string
+	process *rig.Process
+}
+
+// kinds are the two, for tests that run on both.
+var kinds = []struct {
+	name string
+	real bool
+}{{"toxiproxy", true}, {"wirewait", false}}
+
+// start starts a server with further flags and waits until it answers.
+func start(t *testing.T, real bool, flags ...string) *server {
+	t.Helper()
+	s := &server{real: real, addr: freeAddr(t)}
+	host, port, _ := net.SplitHostPort(s.addr)
+	s.process = rig.StartProcess(t, command(t, real, append([]string{"-host", host, "-port", port}, flags...)...))
+	ready := func() bool {
+		code, _, err := s.try(http.MethodGet, "/version", "")
+		return err == nil && code == http.StatusOK
+	}
+	if !s.process.Until(ready) {
+		t.Fatalf("no answer from %s:\n%s", s, s.process.Log.String())
+	}
+	return s
+}
+
+func command(t *testing.T, real bool, flags ...string) *exec.Cmd {
+	t.Helper()
+	if real {
+		return exec.Command(program(t, "server"), flags...)
+	}
+	return exec.Command(program(t, "wirewait"), append([]string{"toxiproxy"}, flags...)...)
+}
+
+func (s *server) String() string {
+	if s.real {
+		return "toxiproxy"
+	}
+	return "wirewait"
+}
+
+// dead waits for the server's end for as long as it may take a crash.
+func (s *server) dead(patience time.Duration) bool {
+	select {
+	case <-s.process.Ended:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+var ports struct {
+	sync.Mutex
+	given map[string]bool
+}
+
+// freeAddr is one that this process gave to nobody before.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.given == nil {
+		ports.given = map[string]bool{}
+	}
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	for {
+		addr := rig.FreeAddr(t)
+		if !ports.given[addr] {
+			ports.given[addr] = true
+			return addr
+		}
+		if l, err := net.Listen("tcp", addr); err == nil {
+			held = append(held, l)
+		}
+	}
+}
