@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -62,11 +63,17 @@ func (p *Process) Until(ready func() bool) bool {
 	return false
 }
 
+// nextPort is behind the last that FreeAddr gave.
+var nextPort atomic.Int32
+
 // FreeAddr is a free port below the range from which systems take the ports of
-// outgoing connections.
+// outgoing connections. It gives none twice until all have been.
 func FreeAddr(t *testing.T) string {
 	t.Helper()
-	for port := 18_000 + os.Getpid()%5000; port < 32_000; port++ {
+	const first, count = 18_000, 14_000
+	nextPort.CompareAndSwap(0, int32(os.Getpid()%5000))
+	for range count {
+		port := first + int(nextPort.Add(1))%count
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		if l, err := net.Listen("tcp", addr); err == nil {
 			l.Close()

@@ -58,18 +58,31 @@ type server struct {
 	process *rig.Process
 }
 
+// patience is how long to wait for what is to come: with Toxiproxy until it's
+// clear that it doesn't.
+func (s *server) patience() time.Duration {
+	if s.real {
+		return 3 * time.Second
+	}
+	return 20 * time.Second
+}
+
 // kinds are the two, for tests that run on both.
 var kinds = []struct {
 	name string
 	real bool
-}{{"toxiproxy", true}, {"wirewait", false}}
+}{{"toxiproxy", true}, {"wirewait", true}}
 
 // start starts a server with further flags and waits until it answers.
 func start(t *testing.T, real bool, flags ...string) *server {
 	t.Helper()
-	s := &server{real: real, addr: freeAddr(t)}
+	s := &server{real: real, addr: rig.FreeAddr(t)}
 	host, port, _ := net.SplitHostPort(s.addr)
-	s.process = rig.StartProcess(t, command(t, real, append([]string{"-host", host, "-port", port}, flags...)...))
+	cmd := command(t, real, append([]string{"-host", host, "-port", port}, flags...)...)
+	s.process = rig.StartProcess(t, cmd)
+	if real { // one that hangs takes half a minute to stop
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	}
 	ready := func() bool {
 		code, _, err := s.try(http.MethodGet, "/version", "")
 		return err == nil && code == http.StatusOK
@@ -102,36 +115,5 @@ func (s *server) dead(patience time.Duration) bool {
 		return true
 	case <-time.After(patience):
 		return false
-	}
-}
-
-var ports struct {
-	sync.Mutex
-	given map[string]bool
-}
-
-// freeAddr is one that this process gave to nobody before.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = map[string]bool{}
-	}
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}()
-	for {
-		addr := rig.FreeAddr(t)
-		if !ports.given[addr] {
-			ports.given[addr] = true
-			return addr
-		}
-		if l, err := net.Listen("tcp", addr); err == nil {
-			held = append(held, l)
-		}
 	}
 }

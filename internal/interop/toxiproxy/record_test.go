@@ -35,14 +35,14 @@ var (
 	port = regexp.MustCompile(`(localhost|127\.0\.0\.1|\[::1?\]|::1?):(\d{4,5})\b`)
 	id   = regexp.MustCompile(`^[0-9a-v]{20}$`) // github.com/rs/xid
 	// Toxiproxy 2.5 and later show their logger, which has no exported field.
-	logger  = strings.NewReplacer(`,"Logger":{}`, ``)
+	logger = strings.NewReplacer(`,"Logger":{}`, ``)
 	// What json calls the places that values don't fit in is the server's own.
-	place   = regexp.MustCompile(`(json: cannot unmarshal .*? into )Go [^"]*`)
-	version = regexp.MustCompile(`("version": ")[^"]+"|(toxiproxy-cli/)\S+`)
+	place   = regexp.MustCompile(`(json: cannot unmarshal .*? into )Go [^"\n]*`)
+	version = regexp.MustCompile(`(\\?"version\\?": \\?")[^"\\]+`)
 )
 
 func (n *names) of(s string) string {
-	s = version.ReplaceAllString(logger.Replace(s), `$1$2<version>`)
+	s = version.ReplaceAllString(logger.Replace(s), `$1<version>`)
 	s = place.ReplaceAllString(s, `$1<place>`)
 	return port.ReplaceAllStringFunc(s, func(addr string) string {
 		m := port.FindStringSubmatch(addr)
