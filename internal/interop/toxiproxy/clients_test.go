@@ -19,9 +19,7 @@ func TestNodeClient(t *testing.T) {
 	home := t.TempDir()
 	// Node looks for modules beside the program.
 	for from, to := range map[string]string{modules: "node_modules", clientSource(t, "toxiproxy-node/main.js"): "main.js"} {
-		if err := os.Symlink(from, filepath.Join(home, to)); err != nil {
-			t.Fatal(err)
-		}
+		symlink(t, from, filepath.Join(home, to))
 	}
 	sameClient(t, 20, "node", "--preserve-symlinks", "--preserve-symlinks-main", filepath.Join(home, "main.js"))
 }
@@ -34,6 +32,13 @@ func TestJavaClient(t *testing.T) {
 	jars := filepath.Join(rig.Installed(t, "toxiproxy-java", "lib"), "*")
 	// One JIT and the small collector: it starts faster, and runs for seconds.
 	sameClient(t, 40, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jars, clientSource(t, "toxiproxy-java/Main.java"))
+}
+
+func symlink(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Symlink(from, to); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func clientSource(t *testing.T, path string) string {

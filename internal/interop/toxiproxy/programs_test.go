@@ -71,16 +71,22 @@ func (s *server) patience() time.Duration {
 var kinds = []struct {
 	name string
 	real bool
-}{{"toxiproxy", true}, {"wirewait", true}}
+}{{"toxiproxy", true}, {"wirewait", false}}
 
 // start starts a server with further flags and waits until it answers.
 func start(t *testing.T, real bool, flags ...string) *server {
 	t.Helper()
 	s := &server{real: real, addr: rig.FreeAddr(t)}
 	host, port, _ := net.SplitHostPort(s.addr)
-	cmd := command(t, real, append([]string{"-host", host, "-port", port}, flags...)...)
+	s.run(t, command(t, real, append([]string{"-host", host, "-port", port}, flags...)...))
+	return s
+}
+
+// run starts a server's process and waits until it answers. It ends with the test.
+func (s *server) run(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	s.process = rig.StartProcess(t, cmd)
-	if real { // one that hangs takes half a minute to stop
+	if s.real { // one that hangs takes half a minute to stop
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 	}
 	ready := func() bool {
@@ -90,7 +96,6 @@ func start(t *testing.T, real bool, flags ...string) *server {
 	if !s.process.Until(ready) {
 		t.Fatalf("no answer from %s:\n%s", s, s.process.Log.String())
 	}
-	return s
 }
 
 func command(t *testing.T, real bool, flags ...string) *exec.Cmd {
