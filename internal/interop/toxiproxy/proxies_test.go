@@ -20,8 +20,12 @@ func TestCreate(t *testing.T) {
 		{do: `POST /proxies {"name":"off2","upstream":"{upstream}","enabled":false}`},
 		{do: `POST /proxies {"name":"null","listen":"127.0.0.1:0","upstream":"{upstream}","enabled":null}`},
 		{do: `POST /proxies {"name":"null2","listen":null,"upstream":"{upstream}"}`},
-		// anything is an upstream until somebody connects
-		{do: `POST /proxies {"name":"nowhere","listen":"127.0.0.1:0","upstream":"no address at all"}`},
+		// an upstream is looked up when somebody connects
+		{do: `POST /proxies {"name":"nowhere","listen":"127.0.0.1:0","upstream":"no-such-host.invalid:5432"}`},
+		{do: `POST /proxies {"name":"service","listen":"127.0.0.1:0","upstream":"localhost:postgresql"}`},
+		{do: `POST /proxies {"name":"here","listen":"127.0.0.1:0","upstream":":5432"}`},
+		{do: `POST /proxies {"name":"ipv6","listen":"127.0.0.1:0","upstream":"[::1]:5432"}`},
+		{do: `POST /proxies {"name":"compose","listen":"127.0.0.1:0","upstream":"my_db.internal:5432"}`},
 		{do: `POST /proxies {"NAME":"case","Listen":"127.0.0.1:0","uPSTREAM":"{upstream}"}`},
 		{do: `POST /proxies {"name":"more","listen":"127.0.0.1:0","upstream":"{upstream}","unknown":[1,{"x":2}]}`},
 		{do: `POST /proxies {"name":"rest","listen":"127.0.0.1:0","upstream":"{upstream}"} and what follows {`},
@@ -96,7 +100,7 @@ func TestUpdate(t *testing.T) {
 		{do: `POST /proxies/a {"listen":"localhost:{a}"}`},
 		{do: `POST /proxies/a {"toxics":[]}`},
 		{do: `POST /proxies/a {"upstream":"localhost:1"}`},
-		{do: `POST /proxies/a {"upstream":"no address at all"}`},
+		{do: `POST /proxies/a {"upstream":"no-such-host.invalid:1"}`},
 		{do: `POST /proxies/a {"listen":"127.0.0.1:0"}`, save: "b"},
 		{do: `POST /proxies/a {"listen":"127.0.0.1:{a}","upstream":"{upstream}","enabled":true}`, head: form},
 		{do: `POST /proxies/a {"listen":"127.0.0.1:{b}","enabled":false}`},

@@ -37,7 +37,7 @@ var (
 	// Toxiproxy 2.5 and later show their logger, which has no exported field.
 	logger = strings.NewReplacer(`,"Logger":{}`, ``)
 	// What json calls the places that values don't fit in is the server's own.
-	place   = regexp.MustCompile(`(json: cannot unmarshal .*? into )Go [^"\n]*`)
+	place   = regexp.MustCompile(`(json: cannot unmarshal .*? into )Go (?:\\.|[^"\\\n])*`)
 	version = regexp.MustCompile(`(\\?"version\\?": \\?")[^"\\]+`)
 )
 
