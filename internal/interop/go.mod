@@ -6,9 +6,9 @@ replace github.com/wirewait/wirewait => ../..
 
 require (
 	github.com/FerretDB/FerretDB v1.24.2
+	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/chromedp/cdproto v0.160.1
 	github.com/chromedp/chromedp v0.23.1
-	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/wirewait/wirewait v0.0.0-00010101000000-000000000000
 	go.mongodb.org/mongo-driver/v2 v2.10.0
