@@ -11,6 +11,7 @@ import (
 
 // TestCLI runs the commands of toxiproxy-cli with their aliases and mistakes.
 func TestCLI(t *testing.T) {
+	t.Parallel()
 	var said [2]string
 	var passed [2][]exchange
 	for i, k := range kinds {

@@ -54,6 +54,7 @@ func clientSource(t *testing.T, path string) string {
 // arguments.
 func sameClient(t *testing.T, atLeast int, command ...string) {
 	t.Helper()
+	t.Parallel()
 	var said [2]string
 	var passed [2][]exchange
 	for i, k := range kinds {

@@ -124,7 +124,7 @@ func TestCommand_Metrics(t *testing.T) {
 			}
 			var lines []string
 			for line := range strings.Lines(got) {
-				if strings.Contains(line, "toxiproxy_") {
+				if strings.HasPrefix(line, "toxiproxy_") || strings.HasPrefix(line, "# TYPE toxiproxy_") {
 					lines = append(lines, value.ReplaceAllString(strings.TrimSpace(line), ""))
 				}
 			}

@@ -34,6 +34,7 @@ var suites = []struct {
 // TestMigration: the suites of before pass with Toxiproxy and with wirewait, the
 // others with wirewait.
 func TestMigration(t *testing.T) {
+	t.Parallel()
 	pg, err := lab.StartPostgres(t.Context(), lab.PostgresOptions{Settings: map[string]string{"fsync": "off"}})
 	if errors.Is(err, lab.ErrNoPostgres) {
 		testenv.Missing(t, err.Error())

@@ -103,7 +103,7 @@ func (st step) compare(real, ours exchange) error {
 		return fmt.Errorf("the answers are the same, though %s", st.differs)
 	case st.ours != 0 && ours.status != st.ours:
 		return fmt.Errorf("want %d of wirewait: %s", st.ours, st.differs)
-	case st.ours >= 400 && !strings.Contains(ours.answer, fmt.Sprintf(`,"status":%d}`, st.ours)):
+	case st.ours >= 400 && !strings.Contains(ours.answer, fmt.Sprintf(`,"status":%d`, st.ours)):
 		return fmt.Errorf("not the shape of an error")
 	}
 	return nil

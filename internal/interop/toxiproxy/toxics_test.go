@@ -62,6 +62,8 @@ func TestToxics_StreamsAndNames(t *testing.T) {
 		{do: `POST /proxies/a/toxics {"name":"some","type":"noop","toxicity":0.1}`},
 		{do: `POST /proxies/a/toxics {"name":"tiny","type":"noop","toxicity":1e-7}`},
 		{do: `POST /proxies/a/toxics {"name":"float32","type":"noop","toxicity":0.123456789}`},
+		{do: `POST /proxies/a/toxics {"name":"below","type":"noop","toxicity":-3}`},
+		{do: `POST /proxies/a/toxics {"name":"above","type":"noop","toxicity":7}`},
 		{do: `GET /proxies/a/toxics`},
 		{do: `GET /proxies/a/toxics/two%20words`},
 		{do: `GET /proxies/a/toxics/%3C%3E&`},
