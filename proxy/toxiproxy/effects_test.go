@@ -337,8 +337,8 @@ func TestToxics_SlicerAndLossLoseNothing(t *testing.T) {
 		c := r.dial(r.add("a"))
 		r.toxic("a", `{"type":"slicer","attributes":{"average_size":100,"size_variation":50,"delay":10}}`)
 		r.toxic("a", `{"type":"slicer","stream":"upstream","attributes":{"average_size":64}}`)
-		r.toxic("a", `{"type":"packet_loss","attributes":{"loss_rate":0.2,"correlation":0.5}}`)
-		for range 20 {
+		r.toxic("a", `{"type":"packet_loss","attributes":{"loss_rate":0.1,"correlation":0.5}}`)
+		for range 2 {
 			c.echoes(strings.Repeat("0123456789", 1000))
 		}
 	})
