@@ -144,7 +144,7 @@ func (p *pump) hasten(gone time.Duration, now wire.Stamp) {
 	if p.on[inject.EffectLatency] != nil {
 		late += p.late
 	}
-	spaced := p.path.Cuts() || p.on[inject.EffectSlicer] != nil ||
+	spaced := p.path.Cuts() || p.shift != nil || p.on[inject.EffectSlicer] != nil ||
 		slices.ContainsFunc(p.stack, func(s stacked) bool { return s.Effect == inject.EffectSlicer })
 	slow := p.slow()
 	p.line.Hasten(func(came, due wire.Stamp, end bool) wire.Stamp {

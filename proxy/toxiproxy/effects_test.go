@@ -390,6 +390,11 @@ func TestToxics_OurTypes(t *testing.T) {
 	if rule := r.proxy.Toxics()[0].Rule; !rule.Stacks || rule.When.Direction != inject.OnlyToServer || rule.Limit.Probability != 0.5 || !rule.When.Monitors {
 		t.Errorf("%+v", rule)
 	}
+	// lag is of a member's whole stream, and the first is the one.
+	r.toxic("a", `{"type":"lag","attributes":{"delay":"2s","match":{"application":"s1"}}}`)
+	if rule := r.proxy.Toxics()[1].Rule; rule.Stacks || rule.With.Delay != 2*time.Second || rule.When.Direction != inject.BothWays {
+		t.Errorf("%+v", rule)
+	}
 	r.does("POST /reset", 204, "")
 	for _, name := range inject.EffectNames() {
 		if types[name] == nil && !effectNamed(name) {

@@ -152,7 +152,7 @@ func (t *toxic) bind(proxy string, now time.Time) error {
 	}
 	r.Name = url.PathEscape(proxy) + "/" + url.PathEscape(t.name)
 	r.When.Link = []string{proxy}
-	if r.Effect.OnBytes() {
+	if r.Effect.OnBytes() && r.Effect != inject.EffectLag { // which has its own
 		r.Stacks = true
 		r.When.Direction = inject.OnlyToClient
 		if i, _ := streamOf(t.stream); i == upstream {
