@@ -40,15 +40,22 @@ export function duration(words) {
 // MARKS are the measures of a server that are so or aren't.
 export const MARKS = ["checkpoint", "tickets_short", "flow_control"];
 
-// measures are a server's, in words: "checkpoint, journal 4.10 ms per sync".
-// Those that are zero are left out.
+// QUIET are those that tell nothing by themselves.
+const QUIET = ["tickets", "tickets_available", "read_tickets", "read_tickets_available", "flow_control_rate", "sample_cost_ms"];
+
+// measures are a server's, in words: "checkpoint, journal 4.10 ms per sync, 128 of
+// 128 tickets free". Those that are zero are left out.
 export function measures(values) {
-  const there = Object.entries(values).filter(([, v]) => v !== 0);
-  return there.map(([name, v]) => (MARKS.includes(name) ? name.replaceAll("_", " ") : measure(name, v))).join(", ") || "nothing of note";
+  const there = Object.entries(values).filter(([name, v]) => v !== 0 && !QUIET.includes(name));
+  const words = there.map(([name, v]) => (MARKS.includes(name) ? name.replaceAll("_", " ") : measure(name, v)));
+  if ("tickets" in values) words.push(`${count(values.tickets_available ?? 0)} of ${count(values.tickets)} tickets free`);
+  return words.join(", ") || "nothing of note";
 }
+
+const NAMES = { checkpoint: "last checkpoint", write: "a write there" };
 
 function measure(name, v) {
   const [, what, unit, per] = name.match(/^(.*?)(?:_(ms|bytes))?(?:_per_(\w+))?$/);
   const number = unit === "bytes" ? bytes(v) : unit === "ms" ? `${ms(v)} ms` : count(Number(v.toPrecision(3)));
-  return `${what.replaceAll("_", " ")} ${number}${per ? ` per ${per}` : ""}`;
+  return `${NAMES[what] ?? what.replaceAll("_", " ")} ${number}${per ? ` per ${per}` : ""}`;
 }
