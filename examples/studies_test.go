@@ -29,6 +29,7 @@ var studies = []struct {
 	{"majority-lag", []string{"majority-lag.svg", "majority-lag-theory.svg"}, checkMajorityLag},
 	{"delayed-member", []string{"delayed-member.svg"}, checkDelayedMember},
 	{"postgres-quorum", []string{"postgres-quorum.svg"}, checkQuorum},
+	{"checkpoint-spikes", []string{"checkpoint-spikes.svg", "checkpoint-spikes-buffers.svg"}, checkCheckpoints},
 }
 
 // studiesDir is where they were built; empty: they weren't.
@@ -40,7 +41,7 @@ var buildStudies = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	studiesDir = dir
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	args := []string{"build", "-ldflags=-s -w", "-o", dir + string(filepath.Separator)}
 	for _, s := range studies {
 		args = append(args, "./"+s.name)
 	}
@@ -231,5 +232,21 @@ func checkQuorum(t *testing.T, rows []map[string]string) {
 		if row["released_by"] != "s1 1" {
 			t.Errorf("FIRST 1 (s1, s2) follows s1: %v", row)
 		}
+	}
+}
+
+// checkCheckpoints: every update was made, and the checkpoint that was asked for
+// was seen.
+func checkCheckpoints(t *testing.T, rows []map[string]string) {
+	if len(rows) != 5 {
+		t.Fatalf("%d rows, want 5", len(rows))
+	}
+	for _, row := range rows {
+		if value(t, row, "updates") != 120 || value(t, row, "p99_ms") < value(t, row, "p50_ms") || value(t, row, "WAL_MB") <= 0 {
+			t.Errorf("%v", row)
+		}
+	}
+	if asked := pick(t, rows, "checkpoints", "CHECKPOINT asked for")[0]; value(t, asked, "requested") < 1 {
+		t.Errorf("no checkpoint was seen: %v", asked)
 	}
 }

@@ -36,6 +36,7 @@ var own = map[string][]string{
 	"examples/majority-lag":         {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
 	"examples/delayed-member":       {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
 	"examples/postgres-quorum":      {"internal/chart", "internal/study", "internal/study/cluster", "trace"},
+	"examples/checkpoint-spikes":    {"internal/chart", "internal/study", "internal/study/cluster"},
 }
 
 // check returns a sentence for every import that no rule allows.

@@ -185,3 +185,38 @@ func TestChance_IsTheSeeds(t *testing.T) {
 		t.Error("draws don't hang on seed and name alone")
 	}
 }
+
+func TestPaced_CountsFromWhenAnOperationWasDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Two clients, each due every 200 ms; the first one's first takes 500 ms.
+		got, err := Paced(t.Context(), 2, 10, time.Second, func(_ context.Context, client, i int) error {
+			if client == 0 && i == 0 {
+				time.Sleep(500 * time.Millisecond)
+			}
+			return nil
+		})
+		const ms = time.Millisecond
+		want := []Timed{{0, 500 * ms}, {100 * ms, 0}, {200 * ms, 300 * ms}, {300 * ms, 0}, {400 * ms, 100 * ms},
+			{500 * ms, 0}, {600 * ms, 0}, {700 * ms, 0}, {800 * ms, 0}, {900 * ms, 0}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
+		late := Between(got, 0, 500*ms)
+		if len(late.Latencies) != 5 || late.Quantile(1) != 500*ms || late.Throughput() != 10 {
+			t.Errorf("in the first half %v", late)
+		}
+	})
+}
+
+func TestPaced_EndsAtTheFirstError(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := Paced(t.Context(), 4, 1000, time.Hour, func(_ context.Context, client, i int) error {
+		if client == 3 && i == 2 {
+			return broken
+		}
+		return nil
+	})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "client 3") {
+		t.Errorf("%v", err)
+	}
+}
