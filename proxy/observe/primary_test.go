@@ -124,9 +124,12 @@ func TestPrimary_SaysForWhomCommitsWaitAndWhoDoes(t *testing.T) {
 	}
 	var f finding
 	p := f.ask(t, c, "reader")
-	f.until(t, "settings", func() bool { return len(f.found) > 0 })
-	s := f.found[0]
-	if p.Settings() != s || !f.since[0].IsZero() || s.Version != c.Version() || s.Recovering || s.StandbyNames != "ANY 1 (s1, s3)" ||
+	var s *observe.PrimarySettings
+	f.until(t, "settings, with the standby that counts", func() bool { // which takes its walsender a moment
+		s = p.Settings()
+		return s != nil && len(f.found) > 0 && f.found[len(f.found)-1] == s && len(s.Synchronous) == 1 && f.since[0].IsZero()
+	})
+	if s.Version != c.Version() || s.Recovering || s.StandbyNames != "ANY 1 (s1, s3)" ||
 		s.SenderTimeout != time.Minute || fmt.Sprint(s.Standbys, s.Synchronous) != "[s1 s2] [s1]" || !s.SeesAll {
 		t.Errorf("%+v", s)
 	}
@@ -170,7 +173,10 @@ func TestPrimary_SaysForWhomCommitsWaitAndWhoDoes(t *testing.T) {
 		n := len(f.found)
 		return f.found[n-1].StandbyNames == ""
 	})
-	if since := f.since[len(f.since)-1]; since.Before(before.Add(-time.Second)) || time.Since(since) < 0 {
+	f.mu.Lock()
+	since := f.since[len(f.since)-1]
+	f.mu.Unlock()
+	if since.Before(before.Add(-time.Second)) || time.Since(since) < 0 {
 		t.Errorf("changed between %v and now, said to be since %v", before, since)
 	}
 	if log := f.log.String(); strings.Contains(log, "can't") || strings.Contains(log, "hunter2") {
@@ -184,9 +190,9 @@ func TestPrimary_SaysOnceWhatItCannot(t *testing.T) {
 	c := startCluster(t)
 	execute(t, connect(t, c), "create role reader login")
 	var f finding
-	f.ask(t, c, "reader")
+	p := f.ask(t, c, "reader")
 	f.until(t, "settings", func() bool { return len(f.found) > 0 })
-	if s := f.found[0]; s.SeesAll || s.Commit.Server != "on" || s.SenderTimeout != time.Minute || len(s.Standbys) > 0 {
+	if s := p.Settings(); s.SeesAll || s.Commit.Server != "on" || s.SenderTimeout != time.Minute || len(s.Standbys) > 0 {
 		t.Errorf("%+v", s)
 	}
 	f.until(t, "missing rights are said", func() bool { return strings.Contains(f.log.String(), "GRANT pg_read_all_stats") })
@@ -204,6 +210,8 @@ func TestPrimary_SaysOnceWhatItCannot(t *testing.T) {
 			t.Errorf("%q is said %d times: %s", once, n, log)
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if strings.Contains(log, "hunter2") || len(f.found) != 1 {
 		t.Errorf("%d times found; %s", len(f.found), log)
 	}
