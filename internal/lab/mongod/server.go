@@ -134,6 +134,9 @@ func (s *Server) URI(addr string) string {
 // Stop closes the listener and all connections, and waits for their end. It may
 // be called more than once.
 func (s *Server) Stop() {
+	// First of all: who has seen a connection of its own end must not be answered on
+	// another any more.
+	s.cancel(nil)
 	s.connections.Lock()
 	first := !s.stopped
 	s.stopped = true
@@ -141,7 +144,6 @@ func (s *Server) Stop() {
 		c.Close()
 	}
 	s.connections.Unlock()
-	s.cancel(nil)
 	s.listener.Close()
 	s.wg.Wait()
 	if first {

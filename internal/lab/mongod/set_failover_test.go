@@ -83,6 +83,33 @@ func TestSet_StepDownLosesNothing(t *testing.T) {
 	}
 }
 
+// Who may not be primary is still good to catch up from: without that nobody would
+// be.
+func TestSet_CatchesUpFromOneWithoutASource(t *testing.T) {
+	set := startSet(t, mongod.SetOptions{})
+	c := set.Member("c")
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	client := dial(t, set.URI())
+	must[*mongo.InsertOneResult](t)(orders(client, writeconcern.Majority()).InsertOne(t.Context(), bson.D{}))
+	if err := dial(t, set.Member("a").URI()).Database("admin").RunCommand(t.Context(), bson.D{{Key: "replSetStepDown", Value: 3600}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b is primary", func() bool { return set.Primary() == set.Member("b") })
+	must[*mongo.InsertOneResult](t)(orders(client, writeconcern.Majority()).InsertOne(t.Context(), bson.D{}))
+	if err := set.Member("b").Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "c is primary", func() bool { return set.Primary() == c })
+	if n := must[int64](t)(orders(dial(t, c.URI()), nil).CountDocuments(t.Context(), bson.D{})); n != 2 {
+		t.Errorf("c has %d documents of 2", n)
+	}
+}
+
 func TestSet_StoppedPrimaryLosesNothing(t *testing.T) {
 	for _, end := range []func(*mongod.Member) error{(*mongod.Member).Stop, (*mongod.Member).Kill} {
 		set := startSet(t, mongod.SetOptions{})

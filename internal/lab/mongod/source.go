@@ -38,8 +38,8 @@ func (r *replication) canFollow(i int, now time.Time) bool {
 		return true
 	case !r.config.chaining || p.state != stateSecondary || m.delaySecs > me.delaySecs:
 		return false
-	case p.source == "" || p.source == me.host:
-		return false // it gets nothing, or from this one
+	case p.source == me.host:
+		return false
 	case r.primary >= 0 && r.peers[r.primary].applied.wall.Sub(p.applied.wall) > maxLag:
 		return false
 	}
