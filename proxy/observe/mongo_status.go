@@ -22,10 +22,34 @@ import (
 //	tickets          wiredTiger.concurrentTransactions      queues.execution
 //	journal, flow control, latencies: the same
 
+// lookup goes one step after the other: the driver's takes it for granted that
+// inner documents are whole.
+func lookup(doc bson.Raw, path ...string) (v bson.RawValue, ok bool) {
+	for i, key := range path {
+		if i > 0 {
+			if doc, ok = v.DocumentOK(); !ok {
+				return v, false
+			}
+		}
+		var err error
+		if v, err = doc.LookupErr(key); err != nil {
+			return v, false
+		}
+	}
+	return v, len(path) > 0
+}
+
+// inner is a document in a document; nil: there is none.
+func inner(doc bson.Raw, path ...string) bson.Raw {
+	v, _ := lookup(doc, path...)
+	d, _ := v.DocumentOK()
+	return d
+}
+
 // number reads a number of any type, or a truth value.
 func number(doc bson.Raw, path ...string) (float64, bool) {
-	v, err := doc.LookupErr(path...)
-	if err != nil {
+	v, ok := lookup(doc, path...)
+	if !ok {
 		return 0, false
 	}
 	if b, ok := v.BooleanOK(); ok {
@@ -110,9 +134,9 @@ var pools = [...]pool{
 }
 
 func readTickets(s bson.Raw, version string, l *look) {
-	both, ok := s.Lookup("queues", "execution").DocumentOK()
-	if !ok {
-		if both, ok = s.Lookup("wiredTiger", "concurrentTransactions").DocumentOK(); !ok {
+	both := inner(s, "queues", "execution")
+	if both == nil {
+		if both = inner(s, "wiredTiger", "concurrentTransactions"); both == nil {
 			return
 		}
 	}
@@ -120,8 +144,8 @@ func readTickets(s bson.Raw, version string, l *look) {
 	l.ticketRule = rule.words
 	l.now[trace.TicketsShort] = 0
 	for _, p := range pools {
-		doc, ok := both.Lookup(p.name).DocumentOK()
-		if !ok {
+		doc := inner(both, p.name)
+		if doc == nil {
 			continue
 		}
 		p.read(doc, l)
@@ -258,10 +282,7 @@ func wall(m bson.Raw, fields ...string) (time.Time, bool) {
 }
 
 func date(doc bson.Raw, path ...string) (time.Time, bool) {
-	v, err := doc.LookupErr(path...)
-	if err != nil {
-		return time.Time{}, false
-	}
+	v, _ := lookup(doc, path...)
 	ms, ok := v.DateTimeOK()
 	return time.UnixMilli(ms), ok
 }

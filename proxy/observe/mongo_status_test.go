@@ -183,3 +183,27 @@ func TestMongoSet_LagsOfEachMember(t *testing.T) {
 		t.Error("a secondary speaks for the set")
 	}
 }
+
+// FuzzMongoStatus: whatever a server answers, nothing is read that isn't there.
+func FuzzMongoStatus(f *testing.F) {
+	for _, s := range []bson.M{old(3), recent(3), {"myState": 1, "members": bson.A{bson.M{"self": true, "lastAppliedWallTime": bson.DateTime(5)}, bson.M{"_id": 1, "optimeDate": bson.DateTime(3)}}}} {
+		raw, err := bson.Marshal(s)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before, now := newLook(), newLook()
+		before.answered, now.answered = time.Unix(1, 0), time.Unix(2, 0)
+		readStatus(b, before)
+		readStatus(b, now)
+		readSet(b, now, func(host string, _ int) string { return host })
+		a := activity(before, now)
+		for _, m := range trace.Measures() {
+			if v, ok := a.Get(m); ok && m.Kind() == trace.Mark && (v < 0 || v > 1) {
+				t.Errorf("%v is %v", m, v)
+			}
+		}
+	})
+}

@@ -239,3 +239,26 @@ func TestEngine_FlowControl(t *testing.T) {
 		t.Errorf("it was lagged %v times", n)
 	}
 }
+
+// TestEngine_SlowSecondary: one that takes so many entries a second and no more.
+func TestEngine_SlowSecondary(t *testing.T) {
+	set := startSet(t, mongod.SetOptions{Members: make([]mongod.MemberOptions, 2)})
+	client := dial(t, set.Primary().URI())
+	c := orders(client, atLeast(2))
+	must[*mongo.InsertOneResult](t)(c.InsertOne(t.Context(), bson.D{})) // it follows
+	set.Member("b").SetWriteRate(200)
+	var docs []any
+	for range 100 {
+		docs = append(docs, bson.D{})
+	}
+	begun := time.Now()
+	must[*mongo.InsertManyResult](t)(c.InsertMany(t.Context(), docs))
+	// The last batch of the hundred needn't be waited for after it.
+	if d := time.Since(begun); d < 400*time.Millisecond {
+		t.Errorf("100 entries at 200 a second took %v", d)
+	}
+	set.Member("b").SetWriteRate(0)
+	if n := must[int64](t)(dial(t, set.Member("b").URI()).Database("shop").Collection("orders").EstimatedDocumentCount(t.Context())); n != 101 {
+		t.Errorf("it has %d documents, want 101", n)
+	}
+}

@@ -23,6 +23,7 @@ type Member struct {
 	truth   *recorder
 
 	writeDelay, applyDelay atomic.Int64 // nanoseconds
+	writeRate              atomic.Int64 // entries a second; 0: any number
 
 	mu     sync.Mutex
 	server *Server // nil: it isn't running
@@ -44,6 +45,32 @@ func (m *Member) journalPath() string { return filepath.Join(m.dir, "oplog") }
 // stands in its oplog, as one whose disk, or whose network, is behind would. It
 // applies to what was fetched already, too.
 func (m *Member) SetWriteDelay(d time.Duration) { m.setDelay(&m.writeDelay, d) }
+
+// SetWriteRate makes a secondary put at most so many entries a second into its
+// oplog, as one whose disk is too slow; 0: as many as come. What it can't take
+// waits, and its lag grows.
+func (m *Member) SetWriteRate(perSecond int) {
+	m.writeRate.Store(int64(perSecond))
+	m.setDelay(&m.writeDelay, time.Duration(m.writeDelay.Load())) // tells who waits
+}
+
+// atATime and pace divide a rate into batches of 20 ms.
+func (m *Member) atATime() int {
+	rate := m.writeRate.Load()
+	if rate == 0 {
+		return 0
+	}
+	return max(int(rate/50), 1)
+}
+
+// pace is how long so many entries take.
+func (m *Member) pace(entries int) time.Duration {
+	rate := m.writeRate.Load()
+	if rate == 0 {
+		return 0
+	}
+	return time.Duration(entries) * time.Second / time.Duration(rate)
+}
 
 // SetApplyDelay makes a secondary take this long from having an entry in its
 // oplog until it shows in its data. w: majority doesn't wait for that; w: N does.

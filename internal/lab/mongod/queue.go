@@ -13,6 +13,7 @@ type queue struct {
 	bytes   int
 	changed notice // it has got, or lost, an entry; or a delay is another
 	hurry   bool   // no entry waits
+	most    int    // entries that become due at a time; 0: any number
 }
 
 type queued struct {
@@ -39,7 +40,7 @@ func (q *queue) clear() {
 // due takes the entries whose time has come, in order. Without any it says how
 // long until then; -1: nothing waits.
 func (q *queue) due(now time.Time, when func(queued) time.Time) (ready []*entry, wait time.Duration) {
-	for len(q.waiting) > 0 {
+	for len(q.waiting) > 0 && (q.most == 0 || len(ready) < q.most) {
 		first := q.waiting[0]
 		if wait = when(first).Sub(now); wait > 0 && !q.hurry {
 			break
@@ -87,13 +88,18 @@ func (s *Server) work(ctx context.Context, q *queue, when func(queued) time.Time
 // to be applied: the order of a server's OplogWriter and OplogApplier since 8.0.
 func (s *Server) writes(ctx context.Context) {
 	delay := time.Duration(s.set.config.members[s.set.self].delaySecs) * time.Second
+	var next time.Time // not before, by the rate
 	s.work(ctx, &s.inbox, func(e queued) time.Time {
 		at := e.arrived.Add(time.Duration(s.member.writeDelay.Load()))
+		if s.inbox.most = s.member.atATime(); s.inbox.most > 0 && next.After(at) {
+			at = next
+		}
 		if held := e.wall.Add(delay); delay > 0 && !s.member.set.options.DelayedIsDurable && held.After(at) {
 			return held
 		}
 		return at
 	}, func(ready []*entry) {
+		next = time.Now().Add(s.member.pace(len(ready)))
 		for _, e := range ready {
 			s.set.oplog = append(s.set.oplog, e)
 			s.journal.append(e)
