@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,30 +22,39 @@ type Timed struct{ Due, Took time.Duration }
 //	client 0   |  |  |  |  |       due every clients / rate
 //	client 1    |  |  |  |  |
 func Paced(ctx context.Context, clients int, rate float64, d time.Duration, op func(ctx context.Context, client, i int) error) ([]Timed, error) {
+	gap := time.Duration(float64(time.Second) / rate)
+	begin := time.Now()
+	return together(ctx, clients, func(ctx context.Context, client int, add func(Timed)) error {
+		for i := 0; ; i++ {
+			due := time.Duration(i*clients+client) * gap
+			if due >= d || Pause(ctx, due-time.Since(begin)) != nil {
+				return nil
+			}
+			if err := op(ctx, client, i); err != nil {
+				return err
+			}
+			add(Timed{due, time.Since(begin) - due})
+		}
+	})
+}
+
+// together runs all clients until each has ended, or one has failed, and returns
+// what they have added in the order in which it was due.
+func together(ctx context.Context, clients int, run func(ctx context.Context, client int, add func(Timed)) error) ([]Timed, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	gap := time.Duration(float64(time.Second) / rate)
 	all := make([][]Timed, clients)
-	begin := time.Now()
 	var wait sync.WaitGroup
 	for client := range clients {
 		wait.Go(func() {
-			for i := 0; ; i++ {
-				due := time.Duration(i*clients+client) * gap
-				if due >= d || Pause(ctx, due-time.Since(begin)) != nil {
-					return
-				}
-				if err := op(ctx, client, i); err != nil {
-					cancel(fmt.Errorf("client %d: %w", client, err))
-					return
-				}
-				all[client] = append(all[client], Timed{due, time.Since(begin) - due})
+			if err := run(ctx, client, func(x Timed) { all[client] = append(all[client], x) }); err != nil {
+				cancel(fmt.Errorf("client %d: %w", client, err))
 			}
 		})
 	}
 	wait.Wait()
 	done := slices.Concat(all...)
-	slices.SortFunc(done, func(a, b Timed) int { return int(a.Due - b.Due) })
+	slices.SortStableFunc(done, func(a, b Timed) int { return cmp.Compare(a.Due, b.Due) })
 	return done, context.Cause(ctx)
 }
 
@@ -57,4 +67,18 @@ func Between(all []Timed, from, to time.Duration) (s Samples) {
 	}
 	s.Elapsed = to - from
 	return s
+}
+
+// Windows cuts the time until end into windows of a length.
+func Windows(all []Timed, length, end time.Duration) (cut []Window) {
+	for from := time.Duration(0); from < end; from += length {
+		cut = append(cut, Window{from, from + length, Between(all, from, from+length)})
+	}
+	return cut
+}
+
+// Window is a stretch of time and the operations that were due in it.
+type Window struct {
+	From, To time.Duration
+	Samples
 }

@@ -2,10 +2,9 @@ package study
 
 import (
 	"context"
-	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -60,26 +59,28 @@ func (s *Samples) Throughput() float64 {
 // over is waited for and counted. op gets the number of the client and of its
 // op. The first error ends it.
 func Load(ctx context.Context, clients int, d time.Duration, op func(ctx context.Context, client, i int) error) (Samples, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	all := make([][]time.Duration, clients)
 	begin := time.Now()
-	var wait sync.WaitGroup
-	for client := range clients {
-		wait.Go(func() {
-			for i := 0; time.Since(begin) < d && ctx.Err() == nil; i++ {
-				start := time.Now()
-				if err := op(ctx, client, i); err != nil {
-					cancel(fmt.Errorf("client %d: %w", client, err))
-					return
-				}
-				all[client] = append(all[client], time.Since(start))
+	all, err := Loop(ctx, clients, d, op)
+	s := Between(all, 0, math.MaxInt64)
+	s.Elapsed = time.Since(begin)
+	return s, err
+}
+
+// Loop is Load, and says when each op began.
+func Loop(ctx context.Context, clients int, d time.Duration, op func(ctx context.Context, client, i int) error) ([]Timed, error) {
+	begin := time.Now()
+	return together(ctx, clients, func(ctx context.Context, client int, add func(Timed)) error {
+		for i := 0; ; i++ {
+			due := time.Since(begin)
+			if due >= d || ctx.Err() != nil {
+				return nil
 			}
-		})
-	}
-	wait.Wait()
-	s := Samples{Latencies: slices.Concat(all...), Elapsed: time.Since(begin)}
-	return s, context.Cause(ctx)
+			if err := op(ctx, client, i); err != nil {
+				return err
+			}
+			add(Timed{due, time.Since(begin) - due})
+		}
+	})
 }
 
 // Times does op n times in a row and measures each.
