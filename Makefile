@@ -62,7 +62,7 @@ truth: ## who released each of 2,000 writes, and how long it waited, beside what
 	go test -count=1 -v -run TestRealSet_ManyClientsAgainstTheTruth ./proxy -quiet
 
 quorum: ## pgbench on a primary with two standbys, for QUORUM (60s) on each of 15, 17 and 18: who released each commit, beside the servers' logs; on a quiet machine
-	go test -count=1 -v -timeout 40m -run TestRealQuorum_Pgbench ./proxy -quorum $(QUORUM) -quiet
+	go test -count=1 -v -timeout 40m -run TestRealQuorum ./proxy -quorum $(QUORUM) -quiet
 
 bench: ## measure delay errors, overhead and memory beside their baselines (BENCH='-h' lists flags)
 	go run ./internal/bench $(BENCH)

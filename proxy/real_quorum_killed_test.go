@@ -19,7 +19,7 @@ import (
 // What is killed while a commit waits for a standby, with links everywhere and
 // with none: the client sees the same, and the same is committed.
 func TestRealQuorum_WhatIsKilledLooksTheSame(t *testing.T) {
-	for _, version := range []string{"", "18"} {
+	for _, version := range quorumVersions() {
 		t.Run("PostgreSQL "+version, func(t *testing.T) {
 			r := newQuorumRig(t, binDir(t, version))
 			direct, err := lab.StartPostgresCluster(t.Context(), lab.PostgresClusterOptions{BinDir: binDir(t, version), Standbys: []string{"s1", "s2"}})
