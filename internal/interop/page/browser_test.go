@@ -15,6 +15,9 @@ import (
 	"github.com/wirewait/wirewait/internal/testenv"
 )
 
+// patience is how long anything may take on a machine that does much else.
+const patience = 2 * time.Minute
+
 // tab is a page in a browser of its own.
 type tab struct {
 	t   *testing.T
@@ -31,7 +34,7 @@ func open(t *testing.T, address string, width, height int64) *tab {
 	if err != nil {
 		testenv.Missing(t, "chromium is not installed: apt-get install chromium fonts-inter")
 	}
-	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
 		chromedp.NoSandbox, // root in a container can't have one
 		chromedp.Flag("font-render-hinting", "none"), chromedp.Flag("lang", "en"))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), o...)
@@ -77,7 +80,7 @@ next:
 
 func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tb.t.Helper()
-	ctx, cancel := context.WithTimeout(tb.ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
 	if chromedp.FromContext(tb.ctx).Target == nil { // a limit of the first would be the browser's
 		ctx = tb.ctx
 	}
@@ -90,7 +93,9 @@ func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // eval is a JavaScript expression's value.
 func eval[T any](tb *tab, expression string, args ...any) T {
 	tb.t.Helper()
-	v, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](fmt.Sprintf(expression, args...)))
+	ctx, cancel := context.WithTimeout(tb.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](fmt.Sprintf(expression, args...)))
 	if err != nil {
 		tb.t.Fatalf("%s: %v", fmt.Sprintf(expression, args...), err)
 	}
@@ -101,7 +106,7 @@ func eval[T any](tb *tab, expression string, args ...any) T {
 func (tb *tab) until(expression string, args ...any) {
 	tb.t.Helper()
 	expression = fmt.Sprintf(expression, args...)
-	for deadline := time.Now().Add(2 * time.Minute); !eval[bool](tb, "!!(%s)", expression); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !eval[bool](tb, "!!(%s)", expression); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			tb.t.Fatalf("never: %s\n%s", expression, eval[string](tb, "document.body.innerText"))
 		}

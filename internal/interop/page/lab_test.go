@@ -23,13 +23,15 @@ import (
 	"github.com/wirewait/wirewait/internal/interop/rig"
 )
 
-// command is the wirewait that all tests run.
+// built is where the wirewait is that all tests run; empty: nobody asked.
+var built string
+
 var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "wirewait-page-")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "wirewait-page-"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "wirewait")
+	path := filepath.Join(built, "wirewait")
 	build := exec.Command("go", "build", "-o", path, "./cmd/wirewait")
 	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
@@ -40,8 +42,8 @@ var command = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := command(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -56,6 +58,14 @@ type running struct {
 // says to a person.
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
+	r := launch(t, args...)
+	r.page = r.said(t, `(?m)^page: (http://\S+)$`)
+	return r
+}
+
+// launch is start for one that may not come up.
+func launch(t *testing.T, args ...string) *running {
+	t.Helper()
 	path, err := command()
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +76,7 @@ func start(t *testing.T, args ...string) *running {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	r := &running{Process: rig.StartProcess(t, cmd)}
-	r.page = r.said(t, `(?m)^page: (http://\S+)$`)
-	return r
+	return &running{Process: rig.StartProcess(t, cmd)}
 }
 
 // said waits for a line, and returns what its brackets match.
