@@ -195,11 +195,13 @@ func (y *quorumVerdicts) judge(t *testing.T, r *quorumRig, list []verdict) {
 }
 
 // check prints the figures beside their bounds. Those that hang on how busy the
-// machine is are asserted where it's quiet.
+// machine is are asserted where it's quiet. Where it isn't, this process may stand
+// still between an acknowledgement's write and the report of it for longer than a
+// write waits to be judged: all that one or two released are let pass.
 func (y *quorumVerdicts) check(t *testing.T, observed bool) {
 	t.Helper()
 	figures := []figure{
-		percentage("attributed to the wrong standby", y.wrong, y.all, 0.5, false),
+		percentage(fmt.Sprintf("attributed to the wrong standby, %d times", len(y.stood)), y.wrong, y.all, 0.5, false),
 		percentage("attributed to none", y.unknown, y.all, 2, true),
 		percentage("replication_ms off by more than 2 ms and 3%", len(y.off)-y.near, len(y.off), 5, true),
 	}
@@ -209,7 +211,7 @@ func (y *quorumVerdicts) check(t *testing.T, observed bool) {
 	t.Logf("%d commits, %d of them with the primary's own record: %v", y.all, len(y.off), slices.Sorted(maps.Keys(y.bases)))
 	for _, f := range figures {
 		t.Logf("%-50s %14s   bound %s", f.what, f.measured, f.bound)
-		if !f.holds && (!f.load || *quiet) && (y.wrong == 0 || len(y.stood) > 1) {
+		if !f.holds && (!f.load || *quiet) && (*quiet || len(y.stood) > 2) {
 			t.Errorf("%s: %s, want at most %s", f.what, f.measured, f.bound)
 		}
 	}
