@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/wirewait/wirewait/internal/interop/rig"
+	"github.com/wirewait/wirewait/internal/testenv"
 )
 
 // programs is where what the tests run was built; empty: nothing was.
@@ -32,9 +34,13 @@ var build = sync.OnceValue(func() error {
 	if programs, err = os.MkdirTemp("", "wirewait-toxiproxy-"); err != nil {
 		return err
 	}
+	ours := []string{"build", "-C", "../../..", "-o", programs + "/"}
+	if testenv.Race {
+		ours = append(ours, "-race")
+	}
 	for _, args := range [][]string{
 		{"build", "-o", programs + "/", "github.com/Shopify/toxiproxy/v2/cmd/server", "github.com/Shopify/toxiproxy/v2/cmd/cli"},
-		{"build", "-C", "../../..", "-o", programs + "/", "./cmd/wirewait"},
+		append(ours, "./cmd/wirewait"),
 	} {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("go %v: %w: %s", args, err, out)
@@ -88,6 +94,8 @@ func (s *server) run(t *testing.T, cmd *exec.Cmd) {
 	s.process = rig.StartProcess(t, cmd)
 	if s.real { // one that hangs takes half a minute to stop
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	} else {
+		t.Cleanup(func() { s.stopsWell(t, cmd) })
 	}
 	ready := func() bool {
 		code, _, err := s.try(http.MethodGet, "/version", "")
@@ -95,6 +103,16 @@ func (s *server) run(t *testing.T, cmd *exec.Cmd) {
 	}
 	if !s.process.Until(ready) {
 		t.Fatalf("no answer from %s:\n%s", s, s.process.Log.String())
+	}
+}
+
+// stopsWell wants an interrupt to end it, without an error, a panic or a race.
+func (s *server) stopsWell(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	s.process.Stop()
+	log := s.process.Log.String()
+	if code := cmd.ProcessState.ExitCode(); code != 0 || strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic:") {
+		t.Errorf("%s ended with %d:\n%s", s, code, log)
 	}
 }
 
