@@ -184,10 +184,11 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	entry := regexp.MustCompile(`(?m)^ENTRYPOINT \["(.+)"\]$`).FindStringSubmatch(dockerfile)
-	copied := regexp.MustCompile(`(?m)^COPY --from=build /out/wirewait (\S+)$`).FindStringSubmatch(dockerfile)
-	if entry == nil || copied == nil || entry[1] != copied[1] {
-		t.Errorf("it runs %v, and the binary is at %v", entry, copied)
+	// In the order of its images: Toxiproxy's place, and wirewait's own.
+	entries := regexp.MustCompile(`(?m)^ENTRYPOINT \["(.+)"\]$`).FindAllStringSubmatch(dockerfile, -1)
+	copies := regexp.MustCompile(`(?m)^COPY --from=build /out/wirewait (\S+)$`).FindAllStringSubmatch(dockerfile, -1)
+	if len(entries) != 2 || len(copies) != 2 || entries[0][1] != copies[0][1] || entries[1][1] != copies[1][1] || entries[0][1] != "/toxiproxy" {
+		t.Errorf("it runs %v, and the binary is at %v", entries, copies)
 	}
 }
 

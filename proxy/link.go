@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,11 +92,11 @@ func parseAddress(s string) (address, error) {
 	if err != nil {
 		return address{}, fmt.Errorf("%q is not an address: write host:port, [::1]:port or unix:/path", s)
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
+	n, err := net.LookupPort("tcp", port) // a service's name is one too
+	if err != nil || port == "" {
 		return address{}, fmt.Errorf("%q: the port is a number from 0 to 65535", s)
 	}
-	return address{network: "tcp", value: s, host: host, port: int(n)}, nil
+	return address{network: "tcp", value: s, host: host, port: n}, nil
 }
 
 func (a address) listen() (net.Listener, error) {
