@@ -134,3 +134,28 @@ func TestMeasures_AreAllDescribed(t *testing.T) {
 		names[m.String()] = true
 	}
 }
+
+// BenchmarkActivities_During is what a write costs whose server is watched: whether
+// to wait for a sample, and what overlaps it.
+func BenchmarkActivities_During(b *testing.B) {
+	var s Activities
+	start := time.Now()
+	s.Watch("rs0.a", time.Second)
+	for i := range keptActivities {
+		a := sample(start, float64(i), float64(i+1), nil)
+		for _, m := range Measures() {
+			a.Set(m, 1)
+		}
+		s.Add("rs0.a", a)
+	}
+	in := start.Add((keptActivities - 1) * time.Second)
+	var m Meanwhile
+	b.ReportAllocs()
+	for b.Loop() {
+		s.awaits("rs0.a", in, 0)
+		s.during("rs0.a", in.Add(-5*time.Millisecond), in, &m)
+	}
+	if m.Samples == 0 {
+		b.Fatal("nothing overlaps")
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/proxy/observe"
 	"github.com/wirewait/wirewait/trace"
 )
 
@@ -78,9 +79,24 @@ func (l *labPostgres) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	l.observe(cluster)
 	l.print(cluster)
 	<-ctx.Done()
+	l.service.observers.stop() // before the servers go
 	return nil
+}
+
+// observe asks the lab's servers what they do, as a file's observe would.
+func (l *labPostgres) observe(c *lab.PostgresCluster) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.service.observers.cancel = cancel
+	primary := &observe.Sampler{Server: wanPrimary, URI: c.URL(c.Primary.Addr()), Log: l.service.log}
+	for _, n := range c.Standbys {
+		name := "pg." + n.Name()
+		primary.Members = append(primary.Members, observe.Member{Name: name, Hosts: []string{n.Name()}})
+		l.service.sample(ctx, &observe.Sampler{Server: name, URI: c.URL(n.Addr()), Log: l.service.log})
+	}
+	l.service.sample(ctx, primary)
 }
 
 // print says where everything is.

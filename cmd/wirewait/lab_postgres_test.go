@@ -115,7 +115,8 @@ func TestLabPostgres_RunsUntilItIsAskedToStop(t *testing.T) {
 	}
 	insertThrough(t, links[0])
 	for done := false; !done; {
-		done = strings.Contains(get(t, admin+"/metrics"), `wirewait_wait="replication"`)
+		metrics := get(t, admin+"/metrics")
+		done = strings.Contains(metrics, `wirewait_wait="replication"`) && strings.Contains(metrics, `wirewait_server_journal_bytes_per_s{wirewait_server="pg.p"}`)
 	}
 	cancel()
 	if code := <-ended; code != 0 {

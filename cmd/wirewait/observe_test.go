@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/wirewait/wirewait/internal/lab/mongod"
+	"github.com/wirewait/wirewait/proxy/admin"
 )
 
 // TestRun_WhatServersDidMeanwhile is a person who looks for it in all places: on
@@ -87,6 +88,23 @@ links:
 	}
 	if covered == 0 {
 		t.Error("no span says what its server did meanwhile")
+	}
+}
+
+// TestReport_TicketsWhereTheyTell: and by which rule.
+func TestReport_TicketsWhereTheyTell(t *testing.T) {
+	s := &admin.ObservedServer{Server: "rs0.a", TicketRule: "a rule", Samples: []admin.Sample{
+		{Values: map[string]float64{"tickets": 4, "tickets_available": 4, "read_tickets": 4, "read_tickets_available": 4, "flow_control": 0, "checkpoint": 1, "checkpoint_ms": 321}},
+	}}
+	idle := observedTable(s)
+	if strings.Contains(idle, "tickets") || strings.Contains(idle, "flow") || !regexp.MustCompile(`checkpoint +last ms\n\S+ +yes +321.0`).MatchString(idle) {
+		t.Errorf("nobody wants a ticket:\n%s", idle)
+	}
+	busy := map[string]float64{"tickets": 4, "tickets_available": 0, "tickets_queued": 9, "tickets_short": 1, "read_tickets": 4, "read_tickets_available": 4}
+	s.Samples = append(s.Samples, admin.Sample{Values: busy})
+	text := observedTable(s)
+	if !regexp.MustCompile(`tickets +free +queued +short\n`).MatchString(text) || !strings.Contains(text, "tickets, a rule\n") || strings.Contains(text, "read tickets") {
+		t.Errorf("nine want one:\n%s", text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,11 +116,7 @@ func observedTable(s *admin.ObservedServer) string {
 		cells[i+1] = []string{d.At.Local().Format(time.TimeOnly)}
 	}
 	for _, c := range observedColumns {
-		says := false
-		for _, d := range samples {
-			says = says || d.Values[c.m.String()] != 0
-		}
-		if !says {
+		if !tells(c.m, samples) {
 			continue
 		}
 		cells[0] = append(cells[0], c.head)
@@ -132,11 +129,33 @@ func observedTable(s *admin.ObservedServer) string {
 	if lags := memberLags(&samples[len(samples)-1]); lags != "" {
 		text += "members behind it: " + lags + "\n"
 	}
-	if s.TicketRule != "" {
+	if s.TicketRule != "" && (tells(trace.Tickets, samples) || tells(trace.ReadTickets, samples)) {
 		text += "tickets, " + s.TicketRule + "\n"
 	}
 	return text
 }
+
+// tells reports whether a measure says something in one of the seconds: how many
+// tickets there are does if some were taken.
+func tells(m trace.Measure, samples []admin.Sample) bool {
+	pool := map[trace.Measure][3]trace.Measure{
+		trace.Tickets: writeTickets, trace.TicketsAvailable: writeTickets,
+		trace.ReadTickets: readTickets, trace.ReadTicketsAvailable: readTickets,
+	}[m]
+	return slices.ContainsFunc(samples, func(d admin.Sample) bool {
+		at := func(m trace.Measure) float64 { return d.Values[m.String()] }
+		if pool == ([3]trace.Measure{}) {
+			return at(m) != 0
+		}
+		return at(pool[1]) < at(pool[0]) || at(pool[2]) > 0
+	})
+}
+
+// The tickets of a kind that there are, that are free, and that are waited for.
+var (
+	writeTickets = [3]trace.Measure{trace.Tickets, trace.TicketsAvailable, trace.TicketsQueued}
+	readTickets  = [3]trace.Measure{trace.ReadTickets, trace.ReadTicketsAvailable, trace.ReadTicketsQueued}
+)
 
 func measured(m trace.Measure, v float64, ok bool) string {
 	switch {
