@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/proxy"
@@ -63,7 +64,11 @@ func (s *service) setStandbys(then, now *config.File) {
 		}
 	}
 	for server, names := range now.Standbys {
-		s.tracer.SetRule(server, names)
+		if then.Standbys[server] == nil {
+			s.tracer.SetRule(server, names)
+		} else { // and what was written before is judged by what was said then
+			s.tracer.ChangeRule(server, names, time.Now())
+		}
 	}
 	for server := range then.Sets {
 		if now.Sets[server] == nil {

@@ -165,8 +165,26 @@ func TestRun_ObservedPrimary(t *testing.T) {
 		}
 	}
 	log := q.log() // until it's stopped with standbys still there
+
+	// No longer observed, nothing holds of what was found, for what is judged then.
+	address := q.adminAddr()
+	until(t, "the table and ten rows are judged", func() bool { return reportOf(t, address).Waits.Writes >= 11 })
+	writeFile(t, q.file, quorumFile(q.cluster.Primary.Addr(), standbyNames("s1")))
+	q.signal(syscall.SIGHUP)
+	q.line(`msg=reloaded `)
+	if _, err := conn.Exec(t.Context(), insertOrder, "not observed"); err != nil {
+		t.Fatal(err)
+	}
+	inserts := q.inserts(t)
+	if len(inserts[""]) != 1 {
+		t.Fatalf("%d spans without a level", len(inserts[""]))
+	}
+	last := inserts[""][0]
+	if basis, source := last.attribute("wirewait.released_by.basis"), last.attribute("postgresql.synchronous_commit.source"); basis == "exact" || source != "default" {
+		t.Errorf("not observed any more: %v, level from %v", basis, source)
+	}
 	bases := map[any]int{}
-	for _, s := range q.inserts(t)["on"] {
+	for _, s := range inserts["on"] {
 		basis, by := s.attribute("wirewait.released_by.basis"), s.attribute("wirewait.released_by")
 		bases[basis]++
 		if source := s.attribute("postgresql.synchronous_commit.source"); by != "s2" && basis != "unknown" || source != "observed" {
