@@ -55,6 +55,8 @@ type setOptions struct {
 	jitter            time.Duration
 	mongod            string // a program: members are real
 	driver            string // of the proxy; empty: the system's best
+	discovered        bool   // applications find the other links by hello
+	election          time.Duration
 }
 
 // judgedWrite is what was said of one write.
@@ -115,7 +117,11 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 	}
 	t.Cleanup(front.Close)
 	config := proxy.Config{Tracer: r.tracer, Seed: 7, Driver: o.driver}
-	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true}
+	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true, ElectionTimeout: o.election}
+	set := ""
+	if o.discovered {
+		set = "rs0"
+	}
 	labOptions.Modes = map[string]map[string]int{"bothSides": {"side": 2}}
 	rules := &trace.ReplicaSet{Modes: labOptions.Modes}
 	for i, m := range []byte(setMembers) {
@@ -123,7 +129,7 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 		to.Sources = setSources(m, front, o)
 		config.Links = append(config.Links, to, proxy.LinkConfig{
 			Name: "app-" + string(m), From: "app", To: memberName(m), Listen: "127.0.0.1:0", Upstream: upstream.Addr(i), Protocol: wire.MongoDB,
-			Delay: setDelay('a', m, 0),
+			Delay: setDelay('a', m, 0), Set: set, Hosts: []string{front.Addr(i)},
 		})
 		for j, from := range []byte(setMembers) {
 			if o.pairs && j != i {
