@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-postgres test race fuzz soak churn copy truth quorum test-mongod bench page lint interop check
+.PHONY: help build demo demo-postgres test race fuzz soak churn lag copy truth quorum test-mongod bench page lint interop check
 
 # go run fetches and caches it; nothing is installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -53,6 +53,9 @@ copy: ## copy COPY_MB (1024) in and out of PostgreSQL in flat memory, as make te
 
 churn: ## change rules 1,000 times a second under load, for CHURN (30s)
 	go test -race -count=1 -v -run TestRules_ChangeUnderLoad ./proxy -churn $(CHURN)
+
+lag: ## members four seconds behind for a minute, and what lags do to servers' time-outs
+	go test -count=1 -v -timeout 20m -run 'Lag' ./proxy -lag 4s -lagging 1m
 
 test-mongod: ## run the tests of replica sets on three real servers: MONGOD, or mongod on PATH
 	WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run 'Mongod$$' ./proxy

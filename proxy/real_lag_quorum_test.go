@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/wire"
 )
 
@@ -93,6 +94,9 @@ func (r *quorumRig) rows(t *testing.T, addr string) (n int) {
 // is missing.
 func TestRealQuorum_StandbysThatLag(t *testing.T) {
 	onDrivers(t, func(t *testing.T, driver string) {
+		if driver == proxy.DriverNet && !long() {
+			t.Skip("make lag has both drivers; TestRealQuorum_AcknowledgementsThatLag is on this one anyhow")
+		}
 		r := newQuorumRigOn(t, "", driver)
 		r.createTable(t)
 		r.setNames(t, "ANY 1 (s1, s2)")
@@ -141,4 +145,62 @@ func TestRealQuorum_StandbysThatLag(t *testing.T) {
 			soon(t, s.Name()+" has every row", func() bool { return r.rows(t, s.Addr()) == want })
 		}
 	})
+}
+
+// Where an end that hears nothing asks the other after half of its time-out, the
+// answer may be late by the other half: what the warnings say, on a server that has
+// nothing to send.
+func TestRealQuorum_LagsAndTimeouts(t *testing.T) {
+	if !long() {
+		t.Skip("it waits for time-outs to pass: make lag")
+	}
+	for name, tt := range map[string]struct {
+		receiver, sender, status string
+		lag                      time.Duration
+		both, breaks             bool
+	}{
+		"receiver, over half":              {"6s", "60s", "10s", 5 * time.Second, false, true},
+		"receiver, within half":            {"12s", "60s", "10s", 3 * time.Second, false, false},
+		"receiver, over half both ways":    {"6s", "60s", "10s", 3 * time.Second, true, true},
+		"sender, over half":                {"60s", "6s", "10s", 5 * time.Second, false, true},
+		"sender, within half":              {"60s", "12s", "10s", 3 * time.Second, false, false},
+		"sender, reports before that":      {"60s", "8s", "1s", 10 * time.Second, false, false},
+		"sender, reports that are late so": {"60s", "8s", "1s", 10 * time.Second, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newQuorumRig(t, "", map[string]string{
+				"wal_receiver_timeout": tt.receiver, "wal_sender_timeout": tt.sender, "wal_receiver_status_interval": tt.status,
+			})
+			rule := lagRule("s1-behind", tt.lag, inject.When{Application: []string{"s1"}})
+			rule.With.Acknowledgements = tt.both
+			r.lag(t, rule)
+			soon(t, "s1 is behind, or away", func() bool { return r.lags("s1", tt.lag) || tt.both || r.walsenders(t)["s1"] == 0 })
+			was, broke := r.walsenders(t)["s1"], false
+			for end := time.Now().Add(40 * time.Second); time.Now().Before(end) && !broke; time.Sleep(200 * time.Millisecond) {
+				broke = was == 0 || r.walsenders(t)["s1"] != was
+			}
+			if broke != tt.breaks {
+				t.Errorf("it broke off: %v, want %v", broke, tt.breaks)
+			}
+		})
+	}
+}
+
+// What a standby says of its progress lags by as much again.
+func TestRealQuorum_AcknowledgementsThatLag(t *testing.T) {
+	r := newQuorumRigOn(t, "", proxy.DriverNet)
+	r.createTable(t)
+	r.setNames(t, "ANY 2 (s1, s2)")
+	behind := *lagBy / 4
+	rule := lagStandby("s1", behind)
+	rule.With.Acknowledgements = true
+	r.lag(t, rule)
+	r.until(t, "a commit waits both ways", func(j judged) bool { return j.by == "s1" && j.replication >= 2*behind })
+	for range 3 {
+		r.write(t, 1, 1, "on")
+		if j := r.take(t, 1)[0]; j.by == "s1" && j.replication < 2*behind {
+			t.Errorf("%+v, want at least %v", j, 2*behind)
+		}
+	}
 }
