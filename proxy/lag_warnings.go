@@ -115,6 +115,31 @@ func orDefault(d time.Duration) time.Duration {
 	return d
 }
 
+// but are the time-outs with those in their place that were found.
+func (t WALTimeouts) but(found WALTimeouts) WALTimeouts {
+	if found.Sender != 0 {
+		t.Sender = found.Sender
+	}
+	if found.Receiver != 0 {
+		t.Receiver = found.Receiver
+	}
+	return t
+}
+
+// FoundWALTimeouts has warnings go by what a member, as links call it, was found to
+// have; what is zero stays as the links have it.
+func (p *Proxy) FoundWALTimeouts(member string, t WALTimeouts) {
+	p.book.mu.Lock()
+	defer p.book.mu.Unlock()
+	if p.book.found == nil {
+		p.book.found = map[string]WALTimeouts{}
+	}
+	if p.book.found[member] != t {
+		p.book.found[member] = t
+		p.warn()
+	}
+}
+
 // warn logs what the rules that are in force now will do, once. Called with the
 // book's lock held.
 func (p *Proxy) warn() {
@@ -124,7 +149,9 @@ func (p *Proxy) warn() {
 		return
 	}
 	for _, l := range p.Links() {
-		links = append(links, l.Config())
+		c := l.Config()
+		c.WALTimeouts = c.WALTimeouts.but(p.book.found[c.To])
+		links = append(links, c)
 	}
 	now := map[Warning]bool{}
 	for _, w := range RuleWarnings(p.book.rules, links) {

@@ -97,3 +97,26 @@ func TestProxy_WarnsOfLags(t *testing.T) {
 	}
 	want("after a reload that changes something else", 3)
 }
+
+// What a server was found to have goes before what was taken for it.
+func TestProxy_WarnsByWhatWasFound(t *testing.T) {
+	var log logBuffer
+	p, err := Start(context.Background(), Config{
+		Links: []LinkConfig{{Name: "s", To: "pg.p", Listen: "127.0.0.1:0", Upstream: "127.0.0.1:1", Protocol: wire.Postgres}},
+		Rules: []inject.Rule{lagBy(3*time.Second, inject.When{}, false)}, Log: log.logger(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Shutdown(context.Background()) }()
+	if n := log.count("wal_sender_timeout"); n != 0 {
+		t.Errorf("said %d times before it was known", n)
+	}
+	for range 2 {
+		p.FoundWALTimeouts("pg.p", WALTimeouts{Sender: 5 * time.Second})
+		p.FoundWALTimeouts("pg.x", WALTimeouts{Sender: time.Second})
+	}
+	if s, r := log.count("half of wal_sender_timeout (5s)"), log.count("half of wal_receiver_timeout"); s != 1 || r != 0 {
+		t.Errorf("said %d times of the sender, %d times of the receiver", s, r)
+	}
+}

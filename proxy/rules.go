@@ -47,6 +47,7 @@ type book struct {
 
 	counts map[countKey]*ruleCount
 	warned map[Warning]bool // of what is in force
+	found  map[string]WALTimeouts
 }
 
 type countKey struct{ link, rule string }

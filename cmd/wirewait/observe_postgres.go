@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/proxy/config"
 	"github.com/wirewait/wirewait/proxy/observe"
 	"github.com/wirewait/wirewait/trace"
@@ -52,6 +53,17 @@ func (s *service) foundPrimary(member string, found *observe.PrimarySettings, si
 	}
 	s.tracer.SetCommitDefaults(member, &found.Commit)
 	s.tracer.SetStandbys(member, found.Synchronous)
+	if p := s.proxy.Load(); p != nil {
+		p.FoundWALTimeouts(member, proxy.WALTimeouts{Sender: orNever(found.SenderTimeout)})
+	}
+}
+
+// orNever is a time-out of PostgreSQL's, where 0 is none.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return proxy.Never
+	}
+	return d
 }
 
 // forgetPrimaries forgets what those said that were asked so far. What the file

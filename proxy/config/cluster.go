@@ -48,6 +48,7 @@ func (r *reader) cluster(at *node, o *object, c *cluster, t *topology) {
 	if v := o.get("observe_every"); v != nil {
 		r.observeEvery(v, c)
 	}
+	r.walTimeouts(o, c)
 	n := o.get("members")
 	if n == nil && o.lacks("members") {
 		r.problem(at, "cluster %s has no members: write members: {a: {site: SITE, upstream: HOST:PORT}}", c.Name)

@@ -184,6 +184,7 @@ func (r *reader) file(root *node, f *File) {
 		r.checkRules(f.Rules, at, drafts)
 	}
 	for _, d := range drafts {
+		d.WALTimeouts = t.timeoutsOf(d.To)
 		f.Links = append(f.Links, d.Link)
 	}
 }

@@ -40,7 +40,7 @@ var lossKeys = keySet{what: "loss", known: []string{"p", "r", "bad", "good"}}
 
 var clusterKeys = keySet{
 	what:  "a cluster",
-	known: []string{"protocol", "members", "synchronous_standby_names", "observe", "observe_every"},
+	known: []string{"protocol", "members", "synchronous_standby_names", "wal_sender_timeout", "wal_receiver_timeout", "observe", "observe_every"},
 }
 
 var memberKeys = keySet{

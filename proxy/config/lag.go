@@ -2,8 +2,11 @@ package config
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/wirewait/wirewait/inject"
+	"github.com/wirewait/wirewait/proxy"
+	"github.com/wirewait/wirewait/wire"
 )
 
 // lagParameters are those that only a lag has.
@@ -25,4 +28,35 @@ func (r *reader) ramp(n *node) float64 {
 		return 0
 	}
 	return f
+}
+
+// walTimeouts are for the warnings of lags.
+func (r *reader) walTimeouts(o *object, c *cluster) {
+	for key, to := range map[string]*time.Duration{
+		"wal_sender_timeout": &c.WALTimeouts.Sender, "wal_receiver_timeout": &c.WALTimeouts.Receiver,
+	} {
+		v := o.get(key)
+		if v == nil {
+			continue
+		}
+		if c.Protocol == wire.MongoDB {
+			r.problem(v, "cluster %s is MongoDB's, which has no %s: leave it out", c.Name, key)
+			continue
+		}
+		if *to, _ = r.duration(v, key); *to == 0 {
+			*to = proxy.Never // as PostgreSQL has it
+		}
+	}
+}
+
+// timeoutsOf are those of a member's cluster.
+func (t *topology) timeoutsOf(name string) (w proxy.WALTimeouts) {
+	for _, c := range t.clusters {
+		for _, m := range c.members {
+			if m.Name == name {
+				w = c.WALTimeouts
+			}
+		}
+	}
+	return w
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wirewait/wirewait/proxy"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -21,7 +22,9 @@ type Cluster struct {
 	// Standbys are PostgreSQL's synchronous_standby_names; nil: the file doesn't
 	// say.
 	Standbys *trace.StandbyNames
-	Members  []Member
+	// WALTimeouts are what the file says of PostgreSQL's.
+	WALTimeouts proxy.WALTimeouts
+	Members     []Member
 }
 
 // Member is one server of a cluster.
