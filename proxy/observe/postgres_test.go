@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/wirewait/wirewait/internal/lab"
+	"github.com/wirewait/wirewait/internal/testenv"
 	"github.com/wirewait/wirewait/proxy/observe"
 	"github.com/wirewait/wirewait/trace"
 )
@@ -108,10 +109,26 @@ func session(t *testing.T, url string) *pgx.Conn {
 	return c
 }
 
-// TestSampler_RealPostgres: what a primary counts shows in the samples.
+// TestSampler_RealPostgres: what a primary counts shows in the samples, wherever
+// its version has it.
 func TestSampler_RealPostgres(t *testing.T) {
+	for _, version := range []string{"", "16", "17", "18"} {
+		t.Run("version="+version, func(t *testing.T) {
+			t.Parallel()
+			dir := ""
+			if version != "" {
+				if dir = lab.NPMPostgres(version); dir == "" {
+					testenv.Missing(t, "no PostgreSQL "+version+": run internal/interop/clients/install.sh postgres-"+version)
+				}
+			}
+			realPostgres(t, dir)
+		})
+	}
+}
+
+func realPostgres(t *testing.T, binDir string) {
 	pg := startPostgres(t, lab.PostgresClusterOptions{
-		Standbys: []string{"s1"}, SyncNames: "s1", Settings: map[string]string{"track_wal_io_timing": "on"},
+		BinDir: binDir, Standbys: []string{"s1"}, SyncNames: "s1", Settings: map[string]string{"track_wal_io_timing": "on"},
 	})
 	url := pg.URL(pg.Primary.Addr())
 	c := session(t, url)
