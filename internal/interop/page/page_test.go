@@ -311,8 +311,8 @@ links:
 	w := start(t, "run", file)
 	write(t, "mongodb://"+w.said(t, `(?m)^link app-rs0\.a: (\S+) -> `)+"/?directConnection=true")
 	tb := open(t, w.page, 1280, 900)
-	tb.until("/^rs0\\.a.*asked \\d+ s ago/.test(document.querySelector('#server-rows .server')?.textContent)")
-	tb.until("document.querySelector('#server-rows .server').textContent.includes('journal syncs')")
+	tb.until("/^rs0\\.a.*asked \\d+ s ago/.test(document.querySelector('#server-rows .observed')?.textContent)")
+	tb.until("document.querySelector('#server-rows .observed').textContent.includes('journal syncs')")
 	tb.until("document.querySelector('#write-rows li')")
 	soon(t, "a write says what the server did", func() bool {
 		eval[bool](tb, "document.querySelector('#newer').click() ?? true")

@@ -52,7 +52,7 @@ export function measures(values) {
   return words.join(", ") || "nothing of note";
 }
 
-const NAMES = { checkpoint: "last checkpoint", write: "a write there" };
+const NAMES = { checkpoint: "last checkpoint", write: "mean write" };
 
 function measure(name, v) {
   const [, what, unit, per] = name.match(/^(.*?)(?:_(ms|bytes))?(?:_per_(\w+))?$/);

@@ -10,7 +10,7 @@ export function showServers(answer) {
 }
 
 function row(s) {
-  return h("div", { class: "server", role: "group", "aria-label": `Server ${s.server}` }, h("strong", {}, s.server), h("div", { class: "strips" }), h("p"));
+  return h("div", { class: "observed", role: "group", "aria-label": `Server ${s.server}` }, h("strong", {}, s.server), h("div", { class: "strips" }), h("p"));
 }
 
 function fill(node, s) {
