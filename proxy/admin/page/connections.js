@@ -19,8 +19,10 @@ function row(c) {
 
 function fill(tr, c) {
   const cells = tr.cells;
+  const lag = Math.max(c.to_server.lag_ms, c.to_client.lag_ms);
   const words = [c.from && c.from_basis !== "link" ? c.from : "", c.application, c.user && `user ${c.user}`, c.database && `database ${c.database}`, c.driver,
-    c.replication && `${c.replication} replication`, c.backend_pid && `pid ${c.backend_pid}`, c.not_decoded];
+    c.replication && `${c.replication} replication`, c.backend_pid && `pid ${c.backend_pid}`, c.not_decoded,
+    lag > 0 && `lags by ${ms(lag)} ms`];
   text(cells[3], words.filter(Boolean).join(", ") || "–");
   text(cells[4], c.state.replace("_", " "));
   text(cells[5], age((Date.now() - new Date(c.since)) / 1000));
