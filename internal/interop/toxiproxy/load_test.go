@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		c := dial(t, addr)
 		go func() { results <- carry(c, uint64(i), &stop) }()
 	}
-	calls, slowest := churn(t, s, loadFor)
+	calls, slowest := churn(t, s, lossless, loadFor)
 	stop.Store(true)
 	var bytes int
 	for range loadConnections {
@@ -62,7 +62,7 @@ var lossless = []string{
 
 // churn adds and removes a toxic, again and again, in turn on both streams, with
 // a change between. It ends without any.
-func churn(t *testing.T, s *server, lasts time.Duration) (calls int, slowest time.Duration) {
+func churn(t *testing.T, s *server, toxics []string, lasts time.Duration) (calls int, slowest time.Duration) {
 	t.Helper()
 	call := func(method, path, body string) {
 		began := time.Now()
@@ -74,9 +74,9 @@ func churn(t *testing.T, s *server, lasts time.Duration) (calls int, slowest tim
 	defer tick.Stop()
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		<-tick.C
-		i := random.IntN(len(lossless))
+		i := random.IntN(len(toxics))
 		stream := []string{"upstream", "downstream"}[random.IntN(2)]
-		call("POST", "/proxies/p/toxics", fmt.Sprintf(`{"name":"t","stream":%q,"toxicity":%g,%s}`, stream, 0.5+random.Float64()/2, lossless[i]))
+		call("POST", "/proxies/p/toxics", fmt.Sprintf(`{"name":"t","stream":%q,"toxicity":%g,%s}`, stream, 0.5+random.Float64()/2, toxics[i]))
 		if random.IntN(4) == 0 {
 			call("PATCH", "/proxies/p/toxics/t", `{"toxicity":1}`)
 		}
