@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -54,11 +55,21 @@ func postgresConfig(name, uri, addr string) (*pgconn.Config, error) {
 	if err != nil || portErr != nil {
 		return nil, fmt.Errorf("observe of %s: %q isn't a host and a port", name, addr)
 	}
-	config.Host, config.Port = host, uint16(n)
+	config.Host, config.Port, config.TLSConfig = host, uint16(n), forHost(config.TLSConfig, host)
 	for _, f := range config.Fallbacks { // other ways to the same server: without TLS
-		f.Host, f.Port = config.Host, config.Port
+		f.Host, f.Port, f.TLSConfig = config.Host, config.Port, forHost(f.TLSConfig, host)
 	}
 	return config, nil
+}
+
+// forHost is a TLS configuration for another host than it was made for.
+func forHost(c *tls.Config, host string) *tls.Config {
+	if c == nil || c.ServerName == "" {
+		return c
+	}
+	c = c.Clone()
+	c.ServerName = host
+	return c
 }
 
 func (a *postgresAsker) close() {
