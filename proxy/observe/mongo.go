@@ -1,9 +1,10 @@
 // Package observe asks servers what their clients' bytes don't say. It has
-// connections of its own, beside the proxy's, and changes nothing: it runs
-// replSetGetConfig and getDefaultRWConcern, for which the role clusterMonitor is
-// enough.
+// connections of its own, beside the proxy's, and changes nothing. The roles
+// clusterMonitor of MongoDB and pg_monitor of PostgreSQL are enough.
 //
-//	replica set  <--- every few seconds ---  Set.Watch  --- what it found --->  the tracer
+//	replica set  <--- every few seconds -----  Set.Watch      --- who is in it --------->  the tracer
+//	primary      <--- while commits pass ----  Primary.Watch  --- for whom they wait --->  the tracer
+//	each server  <--- every second ----------  Sampler.Watch  --- what it does --------->  the tracer
 package observe
 
 import (
