@@ -3,6 +3,7 @@
 package proxy_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -90,6 +91,15 @@ func (r *setRig) Consume(f *trace.Finished) {
 	})
 }
 
+// releases are the primary's own records of the waits that have ended, by write.
+func (r *setRig) releases() map[mongod.OpTime]mongod.Release {
+	truth := map[mongod.OpTime]mongod.Release{}
+	for _, rel := range r.set.Member("a").Truth().Releases {
+		truth[rel.OpTime] = rel
+	}
+	return truth
+}
+
 func setDelay(a, b byte, jitter time.Duration) (s inject.Settings) {
 	if a == b {
 		return s
@@ -117,7 +127,7 @@ func newSetRig(t *testing.T, o setOptions) *setRig {
 	}
 	t.Cleanup(front.Close)
 	config := proxy.Config{Tracer: r.tracer, Seed: 7, Driver: o.driver}
-	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true, ElectionTimeout: o.election}
+	labOptions := mongod.SetOptions{Ports: upstream, NoHostInfo: o.noHostInfo, Record: true, ElectionTimeout: cmp.Or(o.election, 5*time.Minute)}
 	set := ""
 	if o.discovered {
 		set = "rs0"

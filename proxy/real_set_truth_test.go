@@ -76,10 +76,7 @@ type verdicts struct {
 // their spans.
 func (y *verdicts) judge(t *testing.T, r *setRig, n int) (beyond []time.Duration) {
 	t.Helper()
-	truth := map[mongod.OpTime]mongod.Release{}
-	for _, rel := range r.set.Member("a").Truth().Releases {
-		truth[rel.OpTime] = rel
-	}
+	truth := r.releases()
 	bases := map[string]int{}
 	for _, w := range r.take(t, n) {
 		rel, ok := truth[w.at]
