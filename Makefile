@@ -58,7 +58,7 @@ lag: ## members four seconds behind for a minute, and what lags do to servers' t
 	go test -count=1 -v -timeout 20m -run 'Lag' ./proxy -lag 4s -lagging 1m
 
 test-mongod: ## run the tests of replica sets on three real servers: MONGOD, or mongod on PATH
-	WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run 'Mongod$$' ./proxy
+	WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run 'Mongod$$' ./proxy ./proxy/observe
 	cd internal/interop && WIREWAIT_MONGOD=$(MONGOD) go test -count=1 -v -timeout 30m -run '^TestMongodSet$$' ./mongodb
 
 truth: ## who released each of 2,000 writes, and how long it waited, beside what a replica set notes of it; on a quiet machine
