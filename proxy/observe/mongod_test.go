@@ -3,7 +3,7 @@ package observe_test
 import (
 	"log/slog"
 	"net"
-	"os/exec"
+	osexec "os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -56,7 +56,7 @@ func startMongod(t *testing.T, program string) (addr string) {
 	addr = l.Addr().String()
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
-	c := exec.Command(program, "--dbpath", t.TempDir(), "--port", strconv.Itoa(port), "--bind_ip", "127.0.0.1", "--replSet", "rs0")
+	c := osexec.Command(program, "--dbpath", t.TempDir(), "--port", strconv.Itoa(port), "--bind_ip", "127.0.0.1", "--replSet", "rs0")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
