@@ -29,6 +29,9 @@ var studies = []struct {
 	{"majority-lag", []string{"majority-lag.svg", "majority-lag-theory.svg"}, checkMajorityLag},
 	{"delayed-member", []string{"delayed-member.svg"}, checkDelayedMember},
 	{"postgres-quorum", []string{"postgres-quorum.svg"}, checkQuorum},
+	{"tickets", []string{"tickets.svg"}, checkTickets},
+	{"flow-control", []string{"flow-control.svg"}, checkFlowControl},
+	{"mongodb-checkpoint", []string{"mongodb-checkpoint.svg"}, checkMongoCheckpoint},
 	{"checkpoint-spikes", []string{"checkpoint-spikes.svg", "checkpoint-spikes-buffers.svg"}, checkCheckpoints},
 }
 
@@ -168,8 +171,8 @@ func checkJournal(t *testing.T, rows []map[string]string) {
 // checkMajorityLag: who waits for a lagging member takes at least its lag, and an
 // acknowledged write is never missing where it was waited for.
 func checkMajorityLag(t *testing.T, rows []map[string]string) {
-	if len(rows) != 27 {
-		t.Fatalf("%d rows, want nine phases of three concerns", len(rows))
+	if len(rows) != 39 {
+		t.Fatalf("%d rows, want 13 phases of three concerns", len(rows))
 	}
 	for _, row := range rows {
 		if value(t, row, "p50_ms") < value(t, row, "theory_ms") {
@@ -181,7 +184,7 @@ func checkMajorityLag(t *testing.T, rows []map[string]string) {
 			t.Errorf("w: 3 doesn't wait for everybody: %v", row)
 		}
 	}
-	for _, lags := range []string{"both, network", "both, disk"} {
+	for _, lags := range []string{"both, network", "both, stream", "both, disk"} {
 		if row := pick(t, rows, "lags", lags, "w", "majority")[0]; value(t, row, "theory_ms") != 10 {
 			t.Errorf("majority follows the faster one of 10 and 25 ms: %v", row)
 		}
@@ -248,5 +251,47 @@ func checkCheckpoints(t *testing.T, rows []map[string]string) {
 	}
 	if asked := pick(t, rows, "checkpoints", "CHECKPOINT asked for")[0]; value(t, asked, "requested") < 1 {
 		t.Errorf("no checkpoint was seen: %v", asked)
+	}
+}
+
+// checkTickets: 8 tickets that are held for 20 ms each let no more than 400 reads
+// a second through, and no read is faster than that.
+func checkTickets(t *testing.T, rows []map[string]string) {
+	if len(rows) != 3 {
+		t.Fatalf("%d rows, want 3", len(rows))
+	}
+	for _, row := range rows {
+		if value(t, row, "reads_per_s") > 401 || value(t, row, "p50_ms") < 20 {
+			t.Errorf("%v", row)
+		}
+	}
+	if most := pick(t, rows, "clients", "64")[0]; value(t, most, "theory_ms") != 160 {
+		t.Errorf("64 clients on 8 tickets wait their turn: %v", most)
+	}
+}
+
+// checkFlowControl: a majority that takes 20 entries a second is behind, and
+// flow control gives out its least.
+func checkFlowControl(t *testing.T, rows []map[string]string) {
+	if len(rows) != 3 {
+		t.Fatalf("%d rows, want 3", len(rows))
+	}
+	if value(t, rows[0], "writes_per_s") <= 0 {
+		t.Errorf("%v", rows[0])
+	}
+	slow := pick(t, rows, "phase", "both take 20 a second")[0]
+	if value(t, slow, "most_lag_ms") < 100 || value(t, slow, "slowed_down_%") == 0 || value(t, slow, "least_tickets_per_s") != 100 {
+		t.Errorf("writes aren't slowed down: %v", slow)
+	}
+}
+
+// checkMongoCheckpoint: every insert was made, some while a checkpoint ran.
+func checkMongoCheckpoint(t *testing.T, rows []map[string]string) {
+	if len(rows) != 2 {
+		t.Fatalf("%d rows, want 2", len(rows))
+	}
+	during := pick(t, rows, "while", "a checkpoint runs")[0]
+	if all := value(t, rows[0], "inserts") + value(t, rows[1], "inserts"); all != 600 || value(t, during, "inserts") == 0 {
+		t.Errorf("%v of 600 inserts, those during checkpoints: %v", all, during)
 	}
 }

@@ -47,6 +47,11 @@ func TestStudies_OnASetOfYours(t *testing.T) {
 	if rows := onCluster(t, "delayed-member", set.URI()); len(rows) != 2 || rows[1]["theory_ms"] != "0" {
 		t.Errorf("%v", rows)
 	}
+	for _, name := range []string{"tickets", "flow-control", "mongodb-checkpoint"} {
+		if rows := onCluster(t, name, set.URI()); len(rows) == 0 {
+			t.Errorf("%s found nothing", name)
+		}
+	}
 	client, err := mongo.Connect(options.Client().ApplyURI(set.URI()))
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func run(ctx context.Context, r *study.Run) (err error) {
 	if r.Quick {
 		s.writes, delay = 3, time.Second
 	}
-	s.set, err = cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}, {Name: "b"}, {Name: "c", Delay: delay}})
+	s.set, err = cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}, {Name: "b"}, {Name: "c", Delay: delay}}, mongod.Engine{})
 	if err != nil {
 		return err
 	}

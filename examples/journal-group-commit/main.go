@@ -52,7 +52,7 @@ func run(ctx context.Context, r *study.Run) (err error) {
 	if r.Quick {
 		rounds, length = 2, 100*time.Millisecond
 	}
-	m, err := cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}})
+	m, err := cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}}, mongod.Engine{})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func main() {
 	study.Experiment{
 		Name: "majority-lag",
 		About: "Writes with w: 1, majority and w: all, while one secondary lags, the other, and both, by\n" +
-			"the network and by their disks: how long each write takes, who released it, and whether\n" +
+			"the network, by the stream of the log and by their disks: how long each write takes, who released it, and whether\n" +
 			"a secondary shows it once it's acknowledged.",
 		URI: "connection `string` of a real set, which is written to as it is; its database " + cluster.Database + " is dropped (default: a model of three members)",
 		Flags: func(f *flag.FlagSet) {
@@ -33,16 +33,15 @@ func main() {
 	}.Main()
 }
 
-// lag is what holds a member back: the round trip to all others, and the time
-// from fetching a write until its journal has it.
-type lag struct{ network, disk time.Duration }
-
-func (l lag) sum() time.Duration { return l.network + l.disk }
+// Ways in which a member can be behind: by the distance to all others, by the
+// stream of the log alone (wirewait's lag), and by the time from fetching a write
+// until its journal has it.
+var kinds = []string{"network", "stream", "disk"}
 
 // phase is a stretch of time in which the lags stay as they are.
 type phase struct {
-	name string
-	b, c lag
+	name, kind string
+	b, c       time.Duration
 	// from and to are since the start.
 	from, to time.Duration
 }
@@ -50,23 +49,21 @@ type phase struct {
 // phases for a lag of b and one of c: each kind of lag comes, alone and with the
 // other's, and goes.
 func phases(b, c time.Duration) []*phase {
-	return []*phase{
-		{name: "none"},
-		{name: "b, network", b: lag{network: b}},
-		{name: "c, network", c: lag{network: c}},
-		{name: "both, network", b: lag{network: b}, c: lag{network: c}},
-		{name: "none again"},
-		{name: "b, disk", b: lag{disk: b}},
-		{name: "c, disk", c: lag{disk: c}},
-		{name: "both, disk", b: lag{disk: b}, c: lag{disk: c}},
-		{name: "none at last"},
+	all := []*phase{{name: "none"}}
+	for _, kind := range kinds {
+		all = append(all,
+			&phase{name: "b, " + kind, kind: kind, b: b},
+			&phase{name: "c, " + kind, kind: kind, c: c},
+			&phase{name: "both, " + kind, kind: kind, b: b, c: c},
+			&phase{name: "none after " + kind})
 	}
+	return all
 }
 
 // settle is how long it takes until a write is everywhere and everybody has been
 // told, the report behind the one that is under way included.
 func (p *phase) settle() time.Duration {
-	return 5*time.Millisecond + 2*max(p.b.sum(), p.c.sum())
+	return 5*time.Millisecond + 2*max(p.b, p.c)
 }
 
 // write is what became of one.
@@ -92,7 +89,7 @@ type lagStudy struct {
 
 func run(ctx context.Context, r *study.Run, watch time.Duration) (err error) {
 	s := &lagStudy{Run: r}
-	if s.set, err = cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}, {Name: "b"}, {Name: "c"}}); err != nil {
+	if s.set, err = cluster.StartMongo(ctx, r, []mongod.MemberOptions{{Name: "a"}, {Name: "b"}, {Name: "c"}}, mongod.Engine{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.set.Close()) }()
@@ -128,7 +125,7 @@ func (s *lagStudy) play(ctx context.Context) error {
 	s.phases = phases(b, c)
 	for i, p := range s.phases {
 		s.Say("lag: %s", p.name)
-		if err := s.apply(p); err != nil {
+		if err := s.apply(ctx, p, c); err != nil {
 			return err
 		}
 		// What was on its way before the change is over when everybody has this.
@@ -155,15 +152,25 @@ func (s *lagStudy) play(ctx context.Context) error {
 	return nil
 }
 
-// apply makes the members lag as the phase has it.
-func (s *lagStudy) apply(p *phase) error {
-	for name, l := range map[string]lag{"b": p.b, "c": p.c} {
-		if err := s.set.Far(name, l.network); err != nil {
+// apply makes the members lag as the phase has it, and no longer as the one
+// before it had.
+func (s *lagStudy) apply(ctx context.Context, p *phase, longest time.Duration) error {
+	of := func(kind string, d time.Duration) time.Duration {
+		if kind == p.kind {
+			return d
+		}
+		return 0
+	}
+	for name, d := range map[string]time.Duration{"b": p.b, "c": p.c} {
+		if err := s.set.Far(name, of("network", d)); err != nil {
 			return err
 		}
-		s.set.Lab.Member(name).SetWriteDelay(l.disk)
+		s.set.Lab.Member(name).SetWriteDelay(of("disk", d))
 	}
-	return nil
+	if err := s.set.Lag(map[string]time.Duration{"b": of("stream", p.b), "c": of("stream", p.c)}); err != nil {
+		return err
+	}
+	return study.Pause(ctx, longest) // the stream's lag comes and goes bit by bit
 }
 
 // watch writes to a real set, whose lags are somebody else's doing.

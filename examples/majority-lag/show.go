@@ -11,7 +11,7 @@ import (
 // theory is how much longer than without lag a write takes: majority of three is
 // the primary and the faster secondary, everybody has the slower one too.
 func (p *phase) theory(concern int) time.Duration {
-	return []time.Duration{0, min(p.b.sum(), p.c.sum()), max(p.b.sum(), p.c.sum())}[concern]
+	return []time.Duration{0, min(p.b, p.c), max(p.b, p.c)}[concern]
 }
 
 // cell is all writes of a phase and a concern, and how many secondaries did not
@@ -73,18 +73,14 @@ func (s *lagStudy) overTime() []byte {
 		p.Lines = append(p.Lines, line)
 	}
 	for _, ph := range s.phases {
-		for row, l := range []lag{ph.b, ph.c} {
-			kind := map[bool]string{true: "network", false: "disk"}[l.network > 0]
-			if l.sum() > 0 {
-				p.Bands = append(p.Bands, chart.Band{
-					From: ph.from.Seconds(), To: ph.to.Seconds(), Class: chart.Class(3 + row), Row: row,
-					Name: fmt.Sprintf("%c %s", 'b'+row, kind),
-				})
+		for row, lag := range []time.Duration{ph.b, ph.c} {
+			if lag > 0 {
+				p.Bands = append(p.Bands, chart.Band{From: ph.from.Seconds(), To: ph.to.Seconds(), Class: chart.Class(3 + row), Row: row, Name: string(rune('b' + row))})
 			}
 		}
 	}
 	p.Ticks = study.Ticks(s.phases[len(s.phases)-1].to.Seconds())
-	c := chart.Lines{Title: "Whom a write concern follows", Note: "shaded: a secondary lags, by the network or by its disk", Panels: []chart.Panel{p}}
+	c := chart.Lines{Title: "Whom a write concern follows", Note: "shaded: b lags, c, or both: first by the network, then by the stream of the log, then by the disk", Panels: []chart.Panel{p}}
 	return c.SVG()
 }
 

@@ -30,12 +30,15 @@ var own = map[string][]string{
 
 	"internal/lab/mongod": {"wire"},
 
-	"internal/study/cluster": {"wire", "inject", "proxy", "trace", "internal/lab", "internal/lab/mongod", "internal/study"},
+	"internal/study/cluster": {"wire", "inject", "proxy", "proxy/observe", "trace", "internal/lab", "internal/lab/mongod", "internal/study"},
 
 	"examples/journal-group-commit": {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
 	"examples/majority-lag":         {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
 	"examples/delayed-member":       {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster"},
 	"examples/postgres-quorum":      {"internal/chart", "internal/study", "internal/study/cluster", "trace"},
+	"examples/tickets":              {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster", "trace"},
+	"examples/flow-control":         {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster", "trace"},
+	"examples/mongodb-checkpoint":   {"internal/chart", "internal/lab/mongod", "internal/study", "internal/study/cluster", "trace"},
 	"examples/checkpoint-spikes":    {"internal/chart", "internal/study", "internal/study/cluster"},
 }
 

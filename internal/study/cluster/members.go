@@ -28,16 +28,27 @@ func (s *Secondary) Has(ctx context.Context, id any) (bool, error) {
 	return n > 0, nil
 }
 
+// hello is what the primary says of its set; all is empty if it's in none.
+type hello struct {
+	Me    string   `bson:"me"`
+	Hosts []string `bson:"hosts"`
+	// Passives are those that never become primary.
+	Passives []string `bson:"passives"`
+}
+
+func (m *Mongo) hello(ctx context.Context) (*hello, error) {
+	var h hello
+	if err := m.Client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&h); err != nil {
+		return nil, fmt.Errorf("ask the primary for its set: %w", err)
+	}
+	return &h, nil
+}
+
 // Secondaries connects to each of them, as the primary's hello names them.
 func (m *Mongo) Secondaries(ctx context.Context) (all []*Secondary, err error) {
-	var hello struct {
-		Me    string   `bson:"me"`
-		Hosts []string `bson:"hosts"`
-		// Passives are those that never become primary.
-		Passives []string `bson:"passives"`
-	}
-	if err := m.Client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
-		return nil, fmt.Errorf("ask the primary for its set: %w", err)
+	hello, err := m.hello(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, host := range append(hello.Hosts, hello.Passives...) {
 		if host == hello.Me {

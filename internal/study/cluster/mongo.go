@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/wirewait/wirewait/inject"
 	"github.com/wirewait/wirewait/internal/lab/mongod"
 	"github.com/wirewait/wirewait/internal/study"
 	"github.com/wirewait/wirewait/proxy"
@@ -36,7 +37,7 @@ const set = "rs0"
 
 // StartMongo connects to the set of r.URI, or starts a lab of members with these
 // options and links between them. Close ends it.
-func StartMongo(ctx context.Context, r *study.Run, members []mongod.MemberOptions) (_ *Mongo, err error) {
+func StartMongo(ctx context.Context, r *study.Run, members []mongod.MemberOptions, engine mongod.Engine) (_ *Mongo, err error) {
 	m := &Mongo{uri: r.URI}
 	defer func() {
 		if err != nil {
@@ -44,11 +45,11 @@ func StartMongo(ctx context.Context, r *study.Run, members []mongod.MemberOption
 		}
 	}()
 	if m.uri == "" {
-		if err := m.startLab(ctx, r, members); err != nil {
+		if err := m.startLab(ctx, r, members, engine); err != nil {
 			return nil, err
 		}
 	}
-	if m.Client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("wirewait example")); err != nil {
+	if m.Client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("wirewait example").SetMaxPoolSize(0).SetMaxConnecting(16)); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", redacted(m.uri), err)
 	}
 	// What an earlier run left, if it was killed, would be in the way.
@@ -59,7 +60,7 @@ func StartMongo(ctx context.Context, r *study.Run, members []mongod.MemberOption
 }
 
 // startLab opens a link for each pair and one for the application, then the set.
-func (m *Mongo) startLab(ctx context.Context, r *study.Run, members []mongod.MemberOptions) error {
+func (m *Mongo) startLab(ctx context.Context, r *study.Run, members []mongod.MemberOptions, engine mongod.Engine) error {
 	ports, err := mongod.ReservePorts(len(members))
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (m *Mongo) startLab(ctx context.Context, r *study.Run, members []mongod.Mem
 	primary := members[0].Name
 	m.links.tracer.SetRule(full(primary), rules.From(full(primary)))
 	m.Lab, err = mongod.StartSet(ctx, mongod.SetOptions{
-		Name: set, Members: members, Ports: ports, NoChaining: true,
+		Name: set, Members: members, Ports: ports, NoChaining: true, Engine: engine,
 		DialPair: func(from, to int) string { return m.links.addr(linkName(members[from].Name, members[to].Name)) },
 	})
 	m.uri = "mongodb://" + m.links.addr(linkName(app, primary)) + "/?directConnection=true"
@@ -123,6 +124,22 @@ func (m *Mongo) Writes(w *writeconcern.WriteConcern) *mongo.Collection {
 
 // Far puts a member of the lab so far away from all others, by round trip.
 func (m *Mongo) Far(member string, rtt time.Duration) error { return m.links.far(full(member), rtt) }
+
+// Lag puts members of the lab behind by so much of the primary's log, and by
+// nothing else: a rule of wirewait's (see docs/rules.md). It's reached, and left,
+// at a second a second.
+func (m *Mongo) Lag(members map[string]time.Duration) error {
+	var rules []inject.Rule
+	for name, d := range members {
+		if d > 0 {
+			rules = append(rules, inject.Rule{
+				Name: name + "-lags", When: inject.When{From: []string{full(name)}}, Effect: inject.EffectLag,
+				With: inject.With{Delay: d, Ramp: 1},
+			})
+		}
+	}
+	return m.links.proxy.SetRules(rules)
+}
 
 // Released waits until the last n writes have been judged and says who released
 // them, by write concern ("1", "majority", "3"). Nil on a real set.
