@@ -201,11 +201,13 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 
 // otherBefore reports whether another member acknowledged just before the reply,
 // which came long after the release: that may explain it better. A standby that
-// has caught up counts from a moment on that only the primary knows.
+// has caught up counts from a moment on that only the primary knows. Just before
+// is within mostTie, or within a quarter of how long after the release it came.
 func (g *replicas) otherBefore(replyIn wire.Stamp, c candidate) bool {
+	just := max(mostTie, replyIn.Sub(c.release.at)/4)
 	for _, m := range g.members {
 		at, ok := m.reached[c.level].reached(c.End)
-		if ok && m.name != c.release.by.name && at <= replyIn && replyIn.Sub(at) <= mostTie {
+		if ok && m.name != c.release.by.name && at <= replyIn && replyIn.Sub(at) <= just {
 			return true
 		}
 	}

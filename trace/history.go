@@ -57,6 +57,14 @@ func (h *history) reached(p wire.Position) (at wire.Stamp, ok bool) {
 	return e.at, ok
 }
 
+// latest is the position that was reached last.
+func (h *history) latest() wire.Position {
+	if n := len(h.entries); n > 0 {
+		return h.entries[n-1].position
+	}
+	return h.forgotten
+}
+
 func (h *history) find(p wire.Position) (reach, bool) {
 	if h.forgotten.Reaches(p) {
 		return reach{}, false

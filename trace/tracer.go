@@ -274,7 +274,10 @@ func (t *Tracer) handleHeld(all bool) {
 }
 
 // settled reports whether all that is said of a write's time is in.
-func (t *Tracer) settled(j *job) bool { return j.age() >= settleTime && !t.awaitsSample(j) }
+func (t *Tracer) settled(j *job) bool {
+	age := j.age()
+	return age >= settleTime && !t.awaitsSample(j) && (age >= maxSettleTime || !t.attribution.awaitsReports(j))
+}
 
 // awaitsSample reports whether a write's server will be looked at soon.
 func (t *Tracer) awaitsSample(j *job) bool {
