@@ -329,8 +329,8 @@ func TestJudge_TiesNameNobody(t *testing.T) {
 		{"ANY 2 (s1, s2)", 44, 44, "s2", BasisUnanimous},
 		{"ANY 2 (s1, s2)", 46, 52, "", BasisTie}, // the primary took 6 ms to reply
 		{"ANY 1 (s1, s2)", 60, 59, "s1", BasisThenPrimary},
-		{"ANY 1 (s1, s2)", 60, 61, "", BasisTie},           // 20 ms later, and s2 explains it better
-		{"ANY 1 (s1, s2)", 220, 261, "", BasisTie},         // so does it here
+		{"ANY 1 (s1, s2)", 60, 61, "", BasisTie},   // 20 ms later, and s2 explains it better
+		{"ANY 1 (s1, s2)", 220, 261, "", BasisTie}, // so does it here
 		{"ANY 1 (s1, s2)", 100, 261, "s1", BasisThenPrimary},
 		{"FIRST 1 (s1, s2)", 42, 42, "s1", BasisUnanimous}, // s2 doesn't count
 		{"FIRST 2 (s1, s2)", 42, 42, "", BasisTie},
