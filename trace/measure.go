@@ -51,8 +51,10 @@ const (
 	Writes
 	WriteTime
 	WriteConflicts
+	// WaitingLock are operations that wait for a lock: PostgreSQL's sessions, and
+	// MongoDB's globalLock.currentQueue, which counts those that wait for a ticket.
 	// Active are PostgreSQL's sessions that run something; of them wait
-	// WaitingSync for standbys, WaitingWAL for the log, WaitingLock for a lock.
+	// WaitingSync for standbys and WaitingWAL for the log.
 	Active
 	WaitingSync
 	WaitingWAL
@@ -119,7 +121,7 @@ var measures = [measureCount]measureInfo{
 	Active:               {"active_sessions", Number, "Sessions that run something.", false, false},
 	WaitingSync:          {"waiting_sync", Number, "Sessions that wait for a synchronous standby.", true, false},
 	WaitingWAL:           {"waiting_wal", Number, "Sessions that wait for the WAL to be written or synced.", true, false},
-	WaitingLock:          {"waiting_lock", Number, "Sessions that wait for a lock.", true, false},
+	WaitingLock:          {"waiting_lock", Number, "Operations that wait for a lock, or in MongoDB for a ticket.", true, false},
 	DirtyBuffers:         {"dirty_buffers", Number, "Buffers that a checkpoint has yet to write.", true, false},
 	MajorityLag:          {"majority_lag_ms", Milliseconds, "How far what a majority has is behind the primary.", true, false},
 	Lag:                  {"lag_ms", Milliseconds, "How far the slowest member is behind.", true, false},

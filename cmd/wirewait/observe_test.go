@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"github.com/wirewait/wirewait/internal/lab"
 	"github.com/wirewait/wirewait/internal/lab/mongod"
 	"github.com/wirewait/wirewait/proxy/admin"
 )
@@ -120,6 +121,23 @@ func TestReport_AsksAServerItself(t *testing.T) {
 		code, out, errs := command(t, "report", "--admin", "off", "--observe", uri)
 		if code != 1 || !strings.Contains(errs, "is no URI") || strings.Contains(out+errs, "hunter2") {
 			t.Errorf("%s: exit %d\n%s%s", uri, code, out, errs)
+		}
+	}
+}
+
+func TestReport_AsksPostgresItself(t *testing.T) {
+	pg := startPostgres(t, lab.PostgresOptions{})
+	code, out, errs := command(t, "report", "--admin", "off", "--observe", pg.URL(pg.Addr()), "--every", "20ms", "--json")
+	var r reported
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	if len(r.Observed) != 1 || len(r.Observed[0].Samples) == 0 || r.Observed[0].Server != pg.Addr() {
+		t.Fatalf("%+v", r.Observed)
+	}
+	for _, name := range []string{"journal_bytes_per_s", "waiting_lock", "checkpoint", "sample_cost_ms"} {
+		if _, ok := r.Observed[0].Samples[0].Values[name]; !ok {
+			t.Errorf("it doesn't say %s: %v", name, r.Observed[0].Samples[0].Values)
 		}
 	}
 }

@@ -77,6 +77,9 @@ func readStatus(s bson.Raw, l *look) {
 	version, _ := s.Lookup("version").StringValueOK()
 	readTickets(s, version, l)
 	readFlowControl(s, l)
+	if v, ok := number(s, "globalLock", "currentQueue", "total"); ok {
+		l.now[trace.WaitingLock] = v
+	}
 	if ops, ok := number(s, "opLatencies", "writes", "ops"); ok {
 		l.counts[trace.Writes] = ops
 		if micros, ok := number(s, "opLatencies", "writes", "latency"); ok {

@@ -36,6 +36,7 @@ func old(n int) bson.M {
 		},
 		"flowControl": bson.M{"enabled": true, "isLagged": false, "targetRateLimit": int32(1_000_000_000), "timeAcquiringMicros": int64(2000 * n)},
 		"opLatencies": bson.M{"writes": bson.M{"latency": int64(50_000 * n), "ops": int64(5 * n)}},
+		"globalLock":  bson.M{"currentQueue": bson.M{"total": int32(6), "readers": int32(1), "writers": int32(5)}},
 		"metrics":     bson.M{"operation": bson.M{"writeConflicts": int64(3 * n)}},
 	}
 }
@@ -82,7 +83,7 @@ func TestMongoStatus_TheSameInOldAndNewPlaces(t *testing.T) {
 		trace.JournalSyncs: 5, trace.JournalTime: 3, trace.JournalBytes: 2048, trace.CheckpointTime: 321,
 		trace.FlowControl: 0, trace.FlowControlRate: 1e9, trace.FlowControlWait: 1,
 		trace.Writes: 2.5, trace.WriteTime: 10, trace.WriteConflicts: 1.5,
-		trace.TicketsAvailable: 0,
+		trace.TicketsAvailable: 0, trace.WaitingLock: 6,
 	}
 	a := between(t, old, 3, 4)
 	check(t, a, common)

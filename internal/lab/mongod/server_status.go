@@ -37,6 +37,10 @@ func serverStatus(s *Server, _ *request) (bson.D, error) {
 			}}}},
 		}},
 	}
+	readers, writers := int32(a.reads.now().waiting), int32(a.writes.now().waiting)
+	d = append(d, bson.E{Key: "globalLock", Value: bson.D{{Key: "currentQueue", Value: bson.D{
+		{Key: "total", Value: readers + writers}, {Key: "readers", Value: readers}, {Key: "writers", Value: writers},
+	}}}})
 	d = append(d, s.engineStatus()...)
 	if s.set != nil {
 		d = append(d, bson.E{Key: "flowControl", Value: a.flow.status()})
