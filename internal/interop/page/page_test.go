@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -254,7 +255,7 @@ func TestPage_LooksAtOneLink(t *testing.T) {
 	tb.scrollTo("#connections")
 	tb.until("document.querySelectorAll('#connection-rows tr').length > 0 && [...document.querySelectorAll('#connection-rows tr')].every(r => r.cells[1].textContent === %q)", appLink)
 	tb.until("[...document.querySelectorAll('#connection-rows tr')].some(r => r.cells[3].textContent.includes('orders-api, mongo-go-driver'))")
-	eval[bool](tb, "(location.reload(), true)") // the address has it
+	tb.do(chromedp.Reload()) // the address has it
 	tb.until("document.querySelector('#filter')?.value === %q && document.querySelectorAll('#link-rows .link').length === 1", appLink)
 	choose("")
 	tb.until("document.querySelectorAll('#link-rows .link').length === 6")

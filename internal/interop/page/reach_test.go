@@ -153,7 +153,7 @@ func TestPage_LightAndDark(t *testing.T) {
 	tb.click("#theme")
 	tb.click("#theme")
 	tb.until("getComputedStyle(document.body).backgroundColor === %q", dark)
-	eval[bool](tb, "(location.reload(), true)")
+	tb.do(chromedp.Reload())
 	tb.until("document.querySelector('#theme')?.textContent === 'Theme: dark' && getComputedStyle(document.body).backgroundColor === %q", dark)
 	tb.clean()
 }
