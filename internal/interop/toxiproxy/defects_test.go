@@ -1,6 +1,7 @@
 package toxiproxy
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -84,6 +85,9 @@ func TestDefects_BadValues(t *testing.T) {
 			if err != nil || code != http.StatusBadRequest {
 				t.Errorf("wirewait answers %d %s, %v", code, reply, err)
 			}
+			if err := refusesUpdate(t, s, bad.toxic); err != nil {
+				t.Error(err)
+			}
 			if list := s.do(t, "GET", "/proxies/p/toxics", ""); list != "[]" {
 				t.Errorf("wirewait keeps %s", list)
 			}
@@ -92,6 +96,27 @@ func TestDefects_BadValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusesUpdate makes a good toxic of a bad one's type, and wants the bad one's
+// attributes refused, and the good ones kept.
+func refusesUpdate(t *testing.T, s *server, bad string) error {
+	t.Helper()
+	var toxic map[string]any
+	if err := json.Unmarshal([]byte(bad), &toxic); err != nil {
+		t.Fatal(err)
+	}
+	// of other types they are ignored
+	s.toxic(t, "p", fmt.Sprintf(`{"name":"good","type":%q,"attributes":{"average_size":9,"size_variation":2,"latency":1,"rate":1000}}`, toxic["type"]))
+	defer s.do(t, "DELETE", "/proxies/p/toxics/good", "")
+	good := s.do(t, "GET", "/proxies/p/toxics/good", "")
+	if code, reply, err := s.try("PATCH", "/proxies/p/toxics/good", bad); err != nil || code != http.StatusBadRequest {
+		return fmt.Errorf("an update is answered %d %s, %w", code, reply, err)
+	}
+	if now := s.do(t, "GET", "/proxies/p/toxics/good", ""); now != good {
+		return fmt.Errorf("an update that was refused made %s of %s", now, good)
+	}
+	return nil
 }
 
 // echoes sends text and wants it back.

@@ -57,6 +57,7 @@ var lossless = []string{
 	`"type":"bandwidth","attributes":{"rate":0}`,
 	`"type":"slicer","attributes":{"average_size":100,"size_variation":50,"delay":100}`,
 	`"type":"slow_close","attributes":{"delay":1000}`,
+	`"type":"packet_loss","attributes":{"loss_rate":0.02}`,
 	`"type":"noop"`,
 }
 
