@@ -15,7 +15,7 @@ import (
 // toxic:
 //
 //	match   which messages: the keys of a rule's when, as an object or, for a
-//	        client that sends text only, "command=insert,collection=orders"
+//	        client that sends text only, "command=insert;collection=orders"
 //	ttl     how long, in ms or as "30s", until the toxic is gone by itself
 //	first   only so many of the first matches; nth: only this one
 //
@@ -135,10 +135,11 @@ func matchOf(v json.RawMessage) (map[string]any, *apiError) {
 	case json.Unmarshal(v, &when) == nil:
 	case json.Unmarshal(v, &words) == nil:
 		when = map[string]any{}
-		for part := range strings.SplitSeq(words, ",") {
+		// toxiproxy-cli cuts an attribute at its commas.
+		for part := range strings.SplitSeq(strings.ReplaceAll(words, ",", ";"), ";") {
 			k, value, ok := strings.Cut(part, "=")
 			if k = strings.TrimSpace(k); !ok || k == "" {
-				return nil, bad("match is %q: write key=value, such as command=insert, with commas between them", words)
+				return nil, bad("match is %q: write key=value, such as command=insert, with semicolons between them", words)
 			}
 			add(when, k, strings.TrimSpace(value))
 		}

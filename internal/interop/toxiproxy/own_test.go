@@ -34,10 +34,10 @@ func TestOwnTypes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"toxic", "add", "-t", "refuse", "-a", "match=command=insert,collection=carts", "-a", "code=189", "p"}, "Added downstream refuse toxic 'refuse_downstream' on proxy 'p'\n"},
+		{[]string{"toxic", "add", "-t", "refuse", "-a", "match=command=insert;collection=carts", "-a", "code=189", "p"}, "Added downstream refuse toxic 'refuse_downstream' on proxy 'p'\n"},
 		{[]string{"toxic", "update", "-n", "refuse_downstream", "-a", "code=91", "p"}, "Updated toxic 'refuse_downstream' on proxy 'p'\n"},
 		{[]string{"inspect", "p"}, "lost\ttype=lose_reply\tstream=downstream\ttoxicity=0.50\tattributes=[\tfirst=3\tmatch=map[statement:COMMIT]\tttl=1h\t]\n" +
-			"refuse_downstream\ttype=refuse\tstream=downstream\ttoxicity=1.00\tattributes=[\tcode=91\tmatch=command=insert,collection=carts\t]\n"},
+			"refuse_downstream\ttype=refuse\tstream=downstream\ttoxicity=1.00\tattributes=[\tcode=91\tmatch=command=insert;collection=carts\t]\n"},
 		{[]string{"toxic", "remove", "-n", "lost", "p"}, "Removed toxic 'lost' on proxy 'p'\n"},
 	} {
 		if out, errs, code := cli(t, s.addr, step.args...); out != step.want || code != 0 {
