@@ -39,6 +39,8 @@ type Connection struct {
 	From, Basis string
 	// Delay is what its bytes are delayed by at present.
 	Delay inject.Settings
+	// Replication is what it carries of a member's following, as far as is known.
+	Replication wire.Replication
 	// Lag is how much later than it came each direction passes what comes now, since
 	// a rule lags the member whose stream this is, or did.
 	Lag [2]time.Duration
@@ -136,6 +138,9 @@ func (c *conn) look() Connection {
 		at.State, at.Opaque, at.Waiting = Open, session.Opaque(), session.Open().Len()
 		at.Upstream, at.UpstreamPort = c.info.PeerAddr, c.info.UpstreamPort
 		at.From, at.Basis = c.info.From, c.info.FromBasis
+		if r, ok := session.(wire.Replicator); ok {
+			at.Replication = r.Replication()
+		}
 		for dir := range at.Lag {
 			at.Lag[dir] = c.pump.Lag(wire.Direction(dir), c.link.proxy.clock.now())
 		}

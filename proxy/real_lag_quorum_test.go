@@ -69,7 +69,7 @@ func (r *quorumRig) lag(t *testing.T, rules ...inject.Rule) {
 // progress doesn't.
 func (r *quorumRig) lags(name string, by time.Duration) bool {
 	for _, c := range r.proxy.Connections() {
-		if c.Link == name && c.Lag[wire.ToClient] == by && c.Lag[wire.ToServer] == 0 {
+		if c.Link == name && c.Replication.Log && c.Replication.Progress && c.Lag[wire.ToClient] == by && c.Lag[wire.ToServer] == 0 {
 			return true
 		}
 	}

@@ -109,6 +109,9 @@ func (r *reach) mayApply(c *proxy.Connection) bool {
 	if r.Over || !r.links[c.Link] || c.From != "" && !fits(w.From, c.From) {
 		return false
 	}
+	if r.Effect == inject.EffectLag && !c.Replication.Log && !(c.Replication.Progress && r.With.Acknowledgements) {
+		return false // it's no member's stream, or not yet
+	}
 	return c.Peer == nil || fits(w.User, c.Peer.User) && fits(w.Application, c.Peer.Application)
 }
 
