@@ -280,7 +280,7 @@ func checkFlowControl(t *testing.T, rows []map[string]string) {
 		t.Errorf("%v", rows[0])
 	}
 	slow := pick(t, rows, "phase", "both take 20 a second")[0]
-	if value(t, slow, "most_lag_ms") < 100 || value(t, slow, "slowed_down_%") == 0 || value(t, slow, "least_tickets_per_s") != 100 {
+	if value(t, slow, "most_lag_ms") < 100 || value(t, slow, "slowed_down_percent") == 0 || value(t, slow, "least_tickets_per_s") != 100 {
 		t.Errorf("writes aren't slowed down: %v", slow)
 	}
 }

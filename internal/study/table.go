@@ -53,7 +53,7 @@ func (t *Table) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	var names []string
 	for _, name := range t.Columns {
-		names = append(names, strings.NewReplacer(" ", "_", "/", "_per_").Replace(name))
+		names = append(names, strings.NewReplacer(" ", "_", "/", "_per_", "%", "percent").Replace(name))
 	}
 	_ = c.Write(names) // Error has it
 	for _, row := range t.rows {
