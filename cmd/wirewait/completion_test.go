@@ -16,7 +16,7 @@ func TestComplete(t *testing.T) {
 		words []string
 		want  string // "..." stands for more
 	}{
-		{nil, "run check links report assert connections rules scenario demo lab decode version completion help --help"},
+		{nil, "run check links report assert connections rules scenario toxiproxy demo lab decode version completion help --help"},
 		{[]string{"de"}, "demo decode"},
 		{[]string{"-"}, "--help"},
 		{[]string{"nonsense", ""}, ""},
