@@ -125,7 +125,7 @@ func (s *lagStudy) play(ctx context.Context) error {
 	s.phases = phases(b, c)
 	for i, p := range s.phases {
 		s.Say("lag: %s", p.name)
-		if err := s.apply(ctx, p, c); err != nil {
+		if err := s.apply(p); err != nil {
 			return err
 		}
 		// What was on its way before the change is over when everybody has this.
@@ -133,6 +133,10 @@ func (s *lagStudy) play(ctx context.Context) error {
 			return err
 		}
 		if _, err := s.set.Released(ctx, 1); err != nil {
+			return err
+		}
+		// The stream's lag comes and goes bit by bit, beginning with that write.
+		if err := study.Pause(ctx, c+p.settle()); err != nil {
 			return err
 		}
 		p.from = time.Since(s.begin)
@@ -154,7 +158,7 @@ func (s *lagStudy) play(ctx context.Context) error {
 
 // apply makes the members lag as the phase has it, and no longer as the one
 // before it had.
-func (s *lagStudy) apply(ctx context.Context, p *phase, longest time.Duration) error {
+func (s *lagStudy) apply(p *phase) error {
 	of := func(kind string, d time.Duration) time.Duration {
 		if kind == p.kind {
 			return d
@@ -167,10 +171,7 @@ func (s *lagStudy) apply(ctx context.Context, p *phase, longest time.Duration) e
 		}
 		s.set.Lab.Member(name).SetWriteDelay(of("disk", d))
 	}
-	if err := s.set.Lag(map[string]time.Duration{"b": of("stream", p.b), "c": of("stream", p.c)}); err != nil {
-		return err
-	}
-	return study.Pause(ctx, longest) // the stream's lag comes and goes bit by bit
+	return s.set.Lag(map[string]time.Duration{"b": of("stream", p.b), "c": of("stream", p.c)})
 }
 
 // watch writes to a real set, whose lags are somebody else's doing.
