@@ -70,6 +70,7 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 	if errors.As(err, &refused) {
 		a.once.say("serverStatus", err)
 	} else if err != nil {
+		a.alone = false // it may come back as another
 		return nil, withoutPassword(fmt.Errorf("serverStatus: %w", err), a.sampler.URI)
 	}
 	readStatus(status, l)
@@ -79,7 +80,12 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 	set, err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Raw()
 	switch {
 	case errors.As(err, &refused):
-		if a.alone = true; refused.Code != notReplicated {
+		switch refused.Code {
+		case notReplicated:
+			a.alone = true
+		case notYetInitialized:
+		default:
+			a.alone = refused.Code == unauthorized
 			a.once.say("replSetGetStatus", err)
 		}
 	case err != nil:
@@ -90,9 +96,13 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 	return l, nil
 }
 
-// notReplicated is the code of a server that is in no set (NoReplicationEnabled,
-// src/mongo/base/error_codes.yml).
-const notReplicated = 76
+// Codes of a server that doesn't say how its set is (src/mongo/base/error_codes.yml):
+// it's in none, it may not be asked, or the set has no configuration yet.
+const (
+	notReplicated     = 76
+	unauthorized      = 13
+	notYetInitialized = 94
+)
 
 // nameOf is the file's name of a member that the set knows by host and id.
 func (s *Sampler) nameOf(host string, id int) string {
