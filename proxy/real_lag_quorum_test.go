@@ -97,7 +97,11 @@ func TestRealQuorum_StandbysThatLag(t *testing.T) {
 		if driver == proxy.DriverNet && !long() {
 			t.Skip("make lag has both drivers; TestRealQuorum_AcknowledgementsThatLag is on this one anyhow")
 		}
-		r := newQuorumRigOn(t, "", driver)
+		version := ""
+		if driver == proxy.DriverNet {
+			version = "18"
+		}
+		r := newQuorumRigOn(t, binDir(t, version), driver)
 		r.createTable(t)
 		r.setNames(t, "ANY 1 (s1, s2)")
 		was := r.walsenders(t)
@@ -187,7 +191,8 @@ func TestRealQuorum_LagsAndTimeouts(t *testing.T) {
 	}
 }
 
-// What a standby says of its progress lags by as much again.
+// What a standby says of its progress lags by as much again; in a scenario, after
+// whose end nothing does.
 func TestRealQuorum_AcknowledgementsThatLag(t *testing.T) {
 	r := newQuorumRigOn(t, "", proxy.DriverNet)
 	r.createTable(t)
@@ -195,7 +200,12 @@ func TestRealQuorum_AcknowledgementsThatLag(t *testing.T) {
 	behind := *lagBy / 4
 	rule := lagStandby("s1", behind)
 	rule.With.Acknowledgements = true
-	r.lag(t, rule)
+	err := r.proxy.StartScenario(proxy.Scenario{
+		Name: "lag", Steps: []proxy.Step{{Name: "behind", Rules: []inject.Rule{rule}}}, End: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.until(t, "a commit waits both ways", func(j judged) bool { return j.by == "s1" && j.replication >= 2*behind })
 	for range 3 {
 		r.write(t, 1, 1, "on")
@@ -203,4 +213,18 @@ func TestRealQuorum_AcknowledgementsThatLag(t *testing.T) {
 			t.Errorf("%+v, want at least %v", j, 2*behind)
 		}
 	}
+	if s := r.proxy.Rules()[0]; s.Name != rule.Name || totalHits(s) != 1 {
+		t.Errorf("%+v, want a hit for s1's stream", s)
+	}
+	if !r.proxy.StopScenario() {
+		t.Error("the scenario was over")
+	}
+	soon(t, "s1 isn't behind any more", func() bool { return r.lags("s1", 0) })
+}
+
+func totalHits(s proxy.RuleStatus) (n uint64) {
+	for _, l := range s.Links {
+		n += l.Hits
+	}
+	return n
 }
