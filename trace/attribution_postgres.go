@@ -167,7 +167,8 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 	replyIn := f.Sides[wire.ToClient].LastIn
 	// The reply follows its release at once, so the latest is the likeliest.
 	best := slices.MaxFunc(list, func(a, b candidate) int { return int(a.release.at - b.release.at) })
-	tie := min(max(replyIn.Sub(best.release.at), leastTie), mostTie)
+	late := replyIn.Sub(best.release.at)
+	tie := min(max(late, leastTie), mostTie)
 	least, most, rival := best.release.at.Sub(best.seen), best.release.at.Sub(best.seen), false
 	for _, c := range list {
 		rival = rival || c.release.rival(c.End, c.level, tie) != nil
@@ -178,19 +179,18 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 		d := c.release.at.Sub(c.seen)
 		least, most = min(least, d), max(most, d)
 	}
-	rival = rival || replyIn.Sub(best.release.at) > mostTie && g.otherBefore(replyIn, best)
+	rival = rival || late > mostTie && g.otherWithin(max(mostTie, late/4), replyIn, best)
 	r.Basis, r.ReleasedBy = BasisUnanimous, best.release.by.name
 	r.Began, r.Released, r.Spread = best.seen, best.release.at, most-least
 	switch {
 	case rival:
 		r.Basis, r.ReleasedBy = BasisTie, ""
-	case exact && g.observed.waitedSince(best.commit, f.Conn.Time(best.release.at.Add(mostTie))):
-		// It was somebody else, by a rule that isn't known yet, or one who isn't
-		// heard of.
+	case exact && g.observed.waitedSince(best.commit, f.Conn.Time(best.release.at.Add(mostTie))) && g.otherWithin(late, replyIn, best):
+		// It may have been the other one, by a rule that isn't known yet.
 		r.Basis, r.ReleasedBy, r.Released = BasisUnknown, "", replyIn
 	case exact:
 		r.Basis = BasisExact
-	case replyIn.Sub(best.release.at) > promptly:
+	case late > promptly:
 		r.Basis = BasisThenPrimary
 	}
 	if len(list) == 1 {
@@ -199,15 +199,14 @@ func (g *replicas) choose(f *Finished, list []candidate) {
 	g.standings(f, best.End, best.level)
 }
 
-// otherBefore reports whether another member acknowledged just before the reply,
-// which came long after the release: that may explain it better. A standby that
-// has caught up counts from a moment on that only the primary knows. Just before
-// is within mostTie, or within a quarter of how long after the release it came.
-func (g *replicas) otherBefore(replyIn wire.Stamp, c candidate) bool {
-	just := max(mostTie, replyIn.Sub(c.release.at)/4)
+// otherWithin reports whether another member acknowledged within d before the
+// reply. If that came long after the release, it may explain it better: a standby
+// that has caught up counts from a moment on that only the primary knows, and the
+// primary's processes may stand still.
+func (g *replicas) otherWithin(d time.Duration, replyIn wire.Stamp, c candidate) bool {
 	for _, m := range g.members {
 		at, ok := m.reached[c.level].reached(c.End)
-		if ok && m.name != c.release.by.name && at <= replyIn && replyIn.Sub(at) <= just {
+		if ok && m.name != c.release.by.name && at <= replyIn && replyIn.Sub(at) <= d {
 			return true
 		}
 	}
