@@ -245,16 +245,22 @@ func (l *Line) Next() wire.Stamp {
 	return next
 }
 
-// Release makes due at now what was held.
-func (l *Line) Release(now wire.Stamp) {
-	for i := len(l.runs) - 1; i >= l.head && l.runs[i].due == Never; i-- {
-		l.runs[i].due = now
+// Release makes due what was held: due says when n bytes are, of each run in order.
+func (l *Line) Release(now wire.Stamp, due func(n int) wire.Stamp) {
+	first := len(l.runs)
+	for first > l.head && l.runs[first-1].due == Never {
+		first--
+	}
+	last := now
+	for i := first; i < len(l.runs); i++ {
+		last = max(last, due(len(l.runs[i].data)))
+		l.runs[i].due = last
 	}
 	if l.endDue == Never {
-		l.endDue = now
+		l.endDue = last
 	}
 	if l.lastDue == Never {
-		l.lastDue = now
+		l.lastDue = last
 	}
 }
 

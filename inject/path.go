@@ -124,6 +124,15 @@ func (w *Path) serialise(n int, now, start wire.Stamp) wire.Stamp {
 
 func (w *Path) ownPipe() bool { return w.shared == nil || w.by.PerConnection }
 
+// Resend is when n bytes arrive that were held on their way until now: as fast as
+// the pipe takes them.
+func (w *Path) Resend(n int, now wire.Stamp) wire.Stamp {
+	if w.model && w.by.Bandwidth > 0 {
+		return w.serialise(n, now, now)
+	}
+	return now
+}
+
 // Clamped says when a parcel of n bytes really arrives, after those in front.
 func (w *Path) Clamped(n int, at wire.Stamp) {
 	if w.model && n > 0 {

@@ -11,6 +11,9 @@ import (
 // ErrLinkExists says that there is a link of the name already.
 var ErrLinkExists = errors.New("there is a link of this name")
 
+// ErrNoLink says that the link was removed.
+var ErrNoLink = errors.New("the link was removed")
+
 // Links that come and go one by one, while others stay as they are:
 //
 //	AddLink --> [ listens ] --Stop--> [ doesn't ] --Start--> [ listens ]
@@ -124,7 +127,8 @@ func dialled(a net.Addr) string {
 	return a.String()
 }
 
-// Start has a stopped link listen again, where it did. The error is the system's.
+// Start has a stopped link listen again, where it did. The error is the system's, or
+// ErrNoLink.
 func (l *Link) Start() error {
 	if !l.Stopped() {
 		return nil
@@ -135,7 +139,11 @@ func (l *Link) Start() error {
 	}
 	l.proxy.reloading.Lock()
 	defer l.proxy.reloading.Unlock()
-	if !l.Stopped() {
+	switch {
+	case l.proxy.Link(l.name) != l: // meanwhile
+		ln.Close()
+		return ErrNoLink
+	case !l.Stopped():
 		return ln.Close()
 	}
 	return l.serveOn(ln)

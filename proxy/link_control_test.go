@@ -58,6 +58,10 @@ func linksComeAndGo(t *testing.T, on driverName) {
 		t.Error("it isn't gone")
 	}
 	nobodyAt(t, at)
+	if err := l.Start(); !errors.Is(err, ErrNoLink) {
+		t.Errorf("a link that is gone was started: %v", err)
+	}
+	nobodyAt(t, at)
 	echoed(t, kept)
 	soon(t, "its connections are gone", func() bool { return len(p.Connections()) == 1 })
 }

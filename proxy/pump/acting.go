@@ -16,6 +16,7 @@ type acting struct {
 	changed bool // due times are
 	bounded bool // not all bytes pass
 	holds   bool // nothing does, for now
+	stopped bool // by a rate of 0
 
 	late   time.Duration // latency, drawn for the present exchange
 	shift  *inject.Shift // of a member that lags, or recovers; nil: none
@@ -62,7 +63,8 @@ func (c *Conn) act(b *inject.Bound, ordinal uint64, now wire.Stamp) {
 // sum works out what the effects that act come to.
 func (p *pump) sum() {
 	on := &p.on
-	p.holds = on[inject.EffectHold] != nil || on[inject.EffectBandwidth] != nil && on[inject.EffectBandwidth].With.Bandwidth == 0
+	p.stopped = on[inject.EffectBandwidth] != nil && on[inject.EffectBandwidth].With.Bandwidth == 0
+	p.holds = p.stopped || on[inject.EffectHold] != nil
 	p.changed = p.holds || on[inject.EffectLatency] != nil || on[inject.EffectSlicer] != nil ||
 		on[inject.EffectBandwidth] != nil || on[inject.EffectLoss] != nil || p.shift != nil
 	p.bounded = on[inject.EffectLimitData] != nil || on[inject.EffectTimeout] != nil || on[inject.EffectResetPeer] != nil

@@ -169,12 +169,17 @@ func (c *Conn) retire(now wire.Stamp) {
 				}
 			}
 		}
-		held := p.holds
+		held, stopped := p.holds, p.stopped
 		p.sum()
 		c.unstack(p, now)
 		p.useNow()
 		if held && !p.holds {
-			p.line.Release(now)
+			p.line.Release(now, func(n int) wire.Stamp {
+				if !stopped {
+					return now // it has been through the pipe
+				}
+				return p.path.Resend(n, now)
+			})
 		}
 	}
 	c.lag(now)

@@ -181,7 +181,7 @@ func (p *pump) sumStack() {
 		case inject.EffectHold:
 			p.holds = true
 		case inject.EffectBandwidth:
-			p.holds = p.holds || s.With.Bandwidth == 0
+			p.stopped = p.stopped || s.With.Bandwidth == 0
 			p.changed = true
 		case inject.EffectLatency, inject.EffectSlicer, inject.EffectLoss:
 			p.changed = true
@@ -189,6 +189,7 @@ func (p *pump) sumStack() {
 			p.bounded = true
 		}
 	}
+	p.holds = p.holds || p.stopped
 	p.changed = p.changed || p.holds
 }
 

@@ -85,8 +85,19 @@ func TestStacked_TheSmallestRate(t *testing.T) {
 	c.reads(wire.ToServer, "find a\n", 30*ms)
 	c.reads(wire.ToClient, "ok\n", 31*ms)
 	c.wantNothing(wire.ToClient)
+	// As fast as the others let it.
 	c.rule(40*ms, fast, slow)
-	c.want(wire.ToClient, 40*ms, "ok\n")
+	c.want(wire.ToClient, 43*ms, "ok\n")
+	// And a rate that is no longer 0 is one.
+	c.anew("stop")
+	c.rule(50*ms, stop)
+	c.reads(wire.ToServer, "find a\nfind b\n", 50*ms)
+	c.reads(wire.ToClient, "ok\n", 51*ms)
+	c.reads(wire.ToClient, "ok\n", 52*ms)
+	stop.With.Bandwidth = 8000
+	c.anew("stop")
+	c.rule(60*ms, stop)
+	c.want(wire.ToClient, 66*ms, "ok\nok\n")
 }
 
 // A connection whose reading stands still for a rate reads on when that goes.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/wirewait/wirewait/proxy"
 )
 
 // apiError is a refusal. The texts and codes are Toxiproxy's (api.go), and clients
@@ -55,6 +57,9 @@ func decoderText(err error) string {
 func asAPIError(err error) *apiError {
 	if e := (*apiError)(nil); errors.As(err, &e) {
 		return e
+	}
+	if errors.Is(err, proxy.ErrNoLink) {
+		return errProxyNotFound
 	}
 	return &apiError{err.Error(), http.StatusInternalServerError}
 }

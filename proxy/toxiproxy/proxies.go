@@ -218,7 +218,9 @@ func (a *API) reset(c *call) (any, error) {
 	}
 	for _, l := range c.proxy.Links() {
 		if err == nil {
-			err = l.Start()
+			if err = l.Start(); errors.Is(err, proxy.ErrNoLink) {
+				err = nil // gone meanwhile
+			}
 		}
 	}
 	if err != nil {
