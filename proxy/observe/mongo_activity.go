@@ -66,8 +66,7 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 	l := newLook()
 	admin := a.client.Database("admin")
 	status, err := admin.RunCommand(ctx, wanted).Raw()
-	var refused mongo.CommandError
-	if errors.As(err, &refused) {
+	if _, ok := refusal(err); ok {
 		a.once.say("serverStatus", err)
 	} else if err != nil {
 		a.alone = false // it may come back as another
@@ -78,14 +77,15 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 		return l, nil
 	}
 	set, err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Raw()
+	code, refused := refusal(err)
 	switch {
-	case errors.As(err, &refused):
-		switch refused.Code {
+	case refused:
+		switch code {
 		case notReplicated:
 			a.alone = true
 		case notYetInitialized:
 		default:
-			a.alone = refused.Code == unauthorized
+			a.alone = code == unauthorized
 			a.once.say("replSetGetStatus", err)
 		}
 	case err != nil:
@@ -94,6 +94,16 @@ func (a *mongoAsker) look(ctx context.Context) (*look, error) {
 		readSet(set, l, a.sampler.nameOf)
 	}
 	return l, nil
+}
+
+// refusal is the code with which a server refuses a command. The driver has the
+// same type of error for a connection that broke, without a code.
+func refusal(err error) (code int32, ok bool) {
+	var e mongo.CommandError
+	if !errors.As(err, &e) || e.Code == 0 || e.HasErrorLabel("NetworkError") {
+		return 0, false
+	}
+	return e.Code, true
 }
 
 // Codes of a server that doesn't say how its set is (src/mongo/base/error_codes.yml):

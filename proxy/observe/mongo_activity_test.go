@@ -112,3 +112,30 @@ func TestSampler_MongoAlone(t *testing.T) {
 		t.Error(log.String())
 	}
 }
+
+// TestSampler_MongoThatComesBack: nobody to be asked is said once, and so is that
+// somebody is there again.
+func TestSampler_MongoThatComesBack(t *testing.T) {
+	set := startSet(t, mongod.SetOptions{})
+	b := set.Member("b")
+	var log locked
+	w := watch(t, &observe.Sampler{Server: "rs0.b", URI: b.URI(), Every: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	one := func(*trace.Activity) bool { return true }
+	w.until(t, "a sample", func() {}, one)
+	if err := b.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(log.String(), "can't ask"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody complains of a server that has gone: %s", log.String())
+		}
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.until(t, "that it answers again", func() {}, func(*trace.Activity) bool { return strings.Contains(log.String(), "answers again") })
+	text := log.String()
+	if n := strings.Count(text, "can't ask"); n == 0 || n != strings.Count(text, "answers again") || strings.Contains(text, "doesn't say all") {
+		t.Errorf("each once, and what it doesn't say is another matter:\n%s", text)
+	}
+}
