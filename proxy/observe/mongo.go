@@ -136,11 +136,11 @@ func (s *Set) ask(ctx context.Context, client *mongo.Client) (*trace.ReplicaSet,
 	}
 	var defaults defaultsReply
 	err := admin.RunCommand(ctx, bson.D{{Key: "getDefaultRWConcern", Value: 1}}).Decode(&defaults)
-	var refused mongo.CommandError
+	_, refused := refusal(err)
 	switch {
 	case err == nil:
 		set.DefaultW, set.DefaultJ = concern(defaults.Write.W), boolean(defaults.Write.J)
-	case errors.As(err, &refused): // before 4.4, or not allowed: the implicit one, then
+	case refused: // before 4.4, or not allowed: the implicit one, then
 		set.Observed = false
 	default:
 		return nil, fmt.Errorf("getDefaultRWConcern: %w", err)
