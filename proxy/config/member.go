@@ -154,7 +154,7 @@ func (r *reader) observeEvery(n *node, c *cluster) {
 func (r *reader) observe(n *node, c *cluster) {
 	v, ok := r.text(n, "observe")
 	schemes := map[wire.Protocol][]string{
-		wire.MongoDB: {"mongodb", "mongodb+srv"}, wire.Postgres: {"postgres", "postgresql"},
+		wire.MongoDB: {"mongodb"}, wire.Postgres: {"postgres", "postgresql"},
 	}[c.Protocol]
 	if ok && c.Protocol != "" && !slices.Contains(schemes, scheme(v)) {
 		r.problem(n, "observe isn't a URI of %s: write %s://USER:${PASSWORD}@HOST:PORT/", c.Protocol, schemes[0])

@@ -241,7 +241,7 @@ func TestSampler_ServerThatComesBack(t *testing.T) {
 }
 
 func TestSampler_RefusesWhatIsNoURI(t *testing.T) {
-	for _, uri := range []string{"mongodb://u:hunter2@h:99999/", "postgres://u:hunter2@h:port/", "redis://hunter2", ""} {
+	for _, uri := range []string{"mongodb+srv://u:hunter2@h.example/", "mongodb://u:hunter2@h:99999/", "postgres://u:hunter2@h:port/", "redis://hunter2", ""} {
 		s := &observe.Sampler{Server: "rs0.a", URI: uri, Log: slog.New(slog.DiscardHandler)}
 		err := s.Watch(t.Context(), func(*trace.Activity) {})
 		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "rs0.a") {

@@ -124,7 +124,7 @@ func (s *Sampler) every() time.Duration {
 func (s *Sampler) asker() (asker, error) {
 	scheme, _, _ := strings.Cut(s.URI, "://")
 	switch scheme {
-	case "mongodb", "mongodb+srv":
+	case "mongodb":
 		return newMongoAsker(s)
 	case "postgres", "postgresql":
 		return newPostgresAsker(s)
