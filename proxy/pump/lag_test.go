@@ -179,44 +179,54 @@ func TestLag_IsNoneOfTheWindows(t *testing.T) {
 	}
 }
 
-// Lags that come, change and go, under traffic in random reads: all of it leaves,
-// in its order, never sooner than it came.
-func TestLag_KeepsEveryByteInOrder(t *testing.T) {
+// FuzzLag has lags come, change and go under traffic, by a script of two bytes a
+// step: all of it leaves, in its order, never due before what came first.
+func FuzzLag(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	c, s := newMemberConn(t, wire.Replication{Log: true, Progress: true})
-	var in, out [2]bytes.Buffer
-	now, due := 1*second, [2]wire.Stamp{}
-	for i := range 20_000 {
-		now = now.Add(time.Duration(rnd.Int64N(int64(30 * time.Millisecond))))
-		switch rnd.IntN(100) {
-		case 0, 1:
-			r := lagOf(strings.Repeat("a", 1+rnd.IntN(2)), time.Duration(1+rnd.Int64N(int64(5*time.Second))), inject.When{})
-			r.With.Ramp, r.With.Acknowledgements = rnd.Float64(), rnd.IntN(2) == 0
-			c.counts = map[string]*count{}
-			c.rule(now, r)
-		case 2:
-			c.rule(now)
-		case 3:
-			s.is.Progress = !s.is.Progress
+	for _, n := range []int{20, 400, 20_000} {
+		script := make([]byte, n)
+		for i := range script {
+			script[i] = byte(rnd.IntN(256))
 		}
-		dir := wire.Direction(rnd.IntN(2))
-		b := strings.Repeat(string(rune('a'+i%26)), rnd.IntN(200)) + "\n"
-		in[dir].WriteString(b)
-		out[dir].WriteString(c.reads(dir, b, now))
-		if next := c.Next(dir); next != 0 && next < due[dir] {
-			t.Fatalf("%d: due at %d, after what was due at %d", i, next, due[dir])
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		c, s := newMemberConn(t, wire.Replication{Log: true, Progress: true})
+		var in, out [2]bytes.Buffer
+		now, due := 1*second, [2]wire.Stamp{}
+		for ; len(script) > 1; script = script[2:] {
+			op, arg := script[0], script[1]
+			now = now.Add(time.Duration(arg) * 100 * time.Microsecond)
+			switch {
+			case op < 6:
+				r := lagOf("a", time.Duration(1+int(arg))*20*time.Millisecond, inject.When{})
+				r.With.Ramp, r.With.Acknowledgements = float64(1+arg/2)/128, op%2 == 0
+				c.counts = map[string]*count{} // another rule, though of the same name
+				c.rule(now, r)
+			case op < 10:
+				c.rule(now)
+			case op < 14:
+				s.is.Progress = !s.is.Progress
+			}
+			dir := wire.Direction(op & 1)
+			b := strings.Repeat(string('a'+rune(op%26)), int(arg)) + "\n"
+			in[dir].WriteString(b)
+			out[dir].WriteString(c.reads(dir, b, now))
+			for d := range out {
+				if next := c.Next(wire.Direction(d)); next != 0 {
+					if next < due[d] {
+						t.Fatalf("due at %d, after what was due at %d", next, due[d])
+					}
+					due[d] = next
+				}
+				out[d].WriteString(write(c.Conn, wire.Direction(d), now))
+			}
 		}
 		for d := range out {
-			if next := c.Next(wire.Direction(d)); next != 0 {
-				due[d] = next
+			out[d].WriteString(write(c.Conn, wire.Direction(d), now.Add(time.Minute)))
+			if !bytes.Equal(in[d].Bytes(), out[d].Bytes()) {
+				t.Errorf("%d bytes in, %d out, or others", in[d].Len(), out[d].Len())
 			}
-			out[d].WriteString(write(c.Conn, wire.Direction(d), now))
 		}
-	}
-	for d := range out {
-		out[d].WriteString(write(c.Conn, wire.Direction(d), now.Add(time.Minute)))
-		if !bytes.Equal(in[d].Bytes(), out[d].Bytes()) || in[d].Len() == 0 {
-			t.Errorf("%d bytes in, %d out, or others", in[d].Len(), out[d].Len())
-		}
-	}
+	})
 }
