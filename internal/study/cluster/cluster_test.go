@@ -3,10 +3,13 @@ package cluster
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wirewait/wirewait/internal/lab/mongod"
+	"github.com/wirewait/wirewait/internal/study"
 	"github.com/wirewait/wirewait/trace"
 	"github.com/wirewait/wirewait/wire"
 )
@@ -76,10 +79,11 @@ func TestJudge_CountsTheApplicationsWritesOnly(t *testing.T) {
 	}
 }
 
-func TestRedacted(t *testing.T) {
-	for _, uri := range []string{"mongodb://me:secret@a:1,b:2/?replicaSet=rs0", "mongodb://me:%zzsecret@a", "::secret"} {
-		if got := redacted(uri); strings.Contains(got, "secret") {
-			t.Errorf("%s", got)
+func TestStartMongo_ShowsNoPassword(t *testing.T) {
+	for _, uri := range []string{"mongodb://me:%zzsecret@a", "me:secret@a", "mongodb://me:secret/more@a:1/"} {
+		r := &study.Run{URI: uri, Stdout: io.Discard, Stderr: io.Discard}
+		if _, err := StartMongo(t.Context(), r, nil, mongod.Engine{}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", uri, err)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type Mongo struct {
 	Lab *mongod.Set
 
 	uri   string
+	begun bool // something may have been written
 	links links
 	more  []*mongo.Client
 }
@@ -49,13 +50,14 @@ func StartMongo(ctx context.Context, r *study.Run, members []mongod.MemberOption
 			return nil, err
 		}
 	}
-	if m.Client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("wirewait example").SetMaxPoolSize(0).SetMaxConnecting(16)); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", redacted(m.uri), err)
+	if m.Client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetAppName("wirewait example").SetMaxPoolSize(0).SetMaxConnecting(16)); err != nil { // which may quote the URI
+		return nil, errors.New("--uri can't be used: write mongodb://USER:PASSWORD@HOST:PORT,.../?replicaSet=NAME")
 	}
 	// What an earlier run left, if it was killed, would be in the way.
 	if err := m.Client.Database(Database).Drop(ctx); err != nil {
 		return nil, fmt.Errorf("begin with an empty database %s: %w", Database, err)
 	}
+	m.begun = true
 	return m, nil
 }
 
@@ -106,7 +108,7 @@ func (m *Mongo) Close() error {
 		errs = append(errs, c.Disconnect(ctx))
 	}
 	if m.Client != nil {
-		if m.Lab == nil {
+		if m.Lab == nil && m.begun {
 			errs = append(errs, m.Client.Database(Database).Drop(ctx))
 		}
 		errs = append(errs, m.Client.Disconnect(ctx))

@@ -26,6 +26,7 @@ type Postgres struct {
 
 	direct string // the primary's connection string, past all links
 	uri    string
+	begun  bool // something may have been written
 	links  links
 }
 
@@ -48,6 +49,7 @@ func StartPostgres(ctx context.Context, r *study.Run, standbys []string, setting
 		return nil, err
 	}
 	defer conn.Close(ctx)
+	p.begun = true
 	// What an earlier run left, if it was killed, would be in the way.
 	for _, sql := range []string{"drop table if exists " + Table, "create table " + Table + " (id bigserial primary key, client int, counter int not null default 0, text text)"} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
@@ -92,7 +94,7 @@ func (p *Postgres) Close() error {
 	switch {
 	case p.Lab != nil:
 		err = p.Lab.Stop()
-	case p.uri != "":
+	case p.begun:
 		err = p.drop()
 	}
 	return errors.Join(err, p.links.close())
