@@ -36,6 +36,9 @@ func (c *Conn) Read(dir wire.Direction, b []byte, now wire.Stamp, set *inject.Se
 		return Result{}
 	}
 	c.expire(now)
+	if c.endAt != 0 && now >= c.endAt { // bytes may be missing before these
+		return Result{Other: true}
+	}
 	if c.lags {
 		c.notice(now)
 	}

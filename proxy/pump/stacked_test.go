@@ -183,6 +183,34 @@ func TestStacked_Timeouts(t *testing.T) {
 	}
 }
 
+// Behind bytes that were thrown away none may pass, though the end of the
+// connection is still to be carried out when they are read.
+func TestStacked_NothingFollowsWhatWasLost(t *testing.T) {
+	for _, r := range []inject.Rule{
+		stacking("x", inject.EffectTimeout, inject.With{}, down),
+		stacking("x", inject.EffectResetPeer, inject.With{After: time.Hour}, down),
+		always(inject.EffectTimeout, inject.With{}, down),
+	} {
+		for _, gone := range []func(c *ruledConn){
+			func(c *ruledConn) { c.rule(6 * ms) },
+			func(*ruledConn) {}, // by its time
+		} {
+			r.Limit.Until = 6 * time.Millisecond
+			c := newRuledConn(t, 0, r)
+			c.reads(wire.ToServer, "find a\nfind b\n", 0)
+			lost := c.reads(wire.ToClient, "ok\n", 5*ms)
+			gone(c)
+			late := c.reads(wire.ToClient, "late\n", 7*ms)
+			if due := write(c.Conn, wire.ToClient, 8*ms); lost+late+due != "" {
+				t.Errorf("%v: %q, %q and %q passed", r.Effect, lost, late, due)
+			}
+			if c.Ended(wire.ToClient, 8*ms) == inject.EndNone {
+				t.Errorf("%v: the connection that lost bytes goes on", r.Effect)
+			}
+		}
+	}
+}
+
 // The wait of a reset ends with its rule: with the reset, for bytes are missing.
 func TestStacked_ResetPeer(t *testing.T) {
 	r := stacking("r", inject.EffectResetPeer, inject.With{After: time.Hour}, down)
