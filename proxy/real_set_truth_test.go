@@ -58,15 +58,16 @@ func TestRealSet_ManyClientsAgainstTheTruth(t *testing.T) {
 			t.Errorf("%s: %s, want at most %s", f.what, f.measured, f.bound)
 		}
 	}
-	// Half of them is what load can't explain.
-	if y.near*2 < len(y.starts) {
-		t.Errorf("replication is within 1 ms or 3%% for %d of %d", y.near, len(y.starts))
+	// What load can't explain: most of them.
+	if y.near*2 < len(y.starts) || y.tie*5 > y.all {
+		t.Errorf("replication is within 1 ms or 3%% for %d of %d; %d ties of %d", y.near, len(y.starts), y.tie, y.all)
 	}
 }
 
 // verdicts count how what was said of writes compares with what they did.
 type verdicts struct {
 	all, right, wrong, unknown, tie int
+	stood                           int             // answered long after the release: the primary stood still, or its disk did
 	near                            int             // replication within its bound
 	starts, ends                    []time.Duration // of replication: how much later, and earlier, than the primary's own record
 	alone, crowd                    []time.Duration // by how much a client waited longer than its span
@@ -99,6 +100,9 @@ func (y *verdicts) judge(t *testing.T, r *setRig, n int) (beyond []time.Duration
 func (y *verdicts) compare(t *testing.T, w *judgedWrite, rel *mongod.Release) {
 	t.Helper()
 	y.all++
+	if w.late > 30*time.Millisecond {
+		y.stood++
+	}
 	switch {
 	case w.by == "" && w.basis == trace.BasisTie:
 		y.tie++
@@ -135,9 +139,14 @@ func (y *verdicts) figures() (list []figure) {
 		share := 100 * float64(n) / float64(max(of, 1))
 		list = append(list, figure{what, fmt.Sprintf("%.1f%% (%d)", share, n), fmt.Sprintf("%g%%", most), share <= most, load})
 	}
-	percent("attributed to the wrong member, of those attributed", y.wrong, y.right+y.wrong, 1, false)
+	most := 1.0
+	if y.stood*30 > y.all && !*quiet {
+		most = 5 // what a server takes in after such a pause, and when, nobody can see
+	}
+	percent("attributed to the wrong member, of those attributed", y.wrong, y.right+y.wrong, most, false)
 	percent("unknown", y.unknown, y.all, 2, false)
-	percent("ties: two acknowledgements too close to tell", y.tie, y.all, 5, false)
+	percent("answered more than 30 ms after the release", y.stood, y.all, 3.3, true)
+	percent("ties: two acknowledgements, either of which it may have been", y.tie, y.all, 5, true)
 	percent("replication_ms off by more than 1 ms and 3%", len(y.starts)-y.near, len(y.starts), 5, true)
 	quantile := func(what string, of []time.Duration, percent int, most time.Duration) {
 		slices.Sort(of)

@@ -280,7 +280,8 @@ func (a *attribution) chooseMongo(g *replicas, f *Finished, v *setView, n need, 
 	r.Began, r.Released, r.Candidates = began, rel.at, 1
 	late := to.Sub(rel.at)
 	switch {
-	case rel.rival(p, n.level, min(max(late, leastTie), mostTie)) != nil:
+	case rel.rival(p, n.level, max(late, leastTie)) != nil:
+		// Of what came while a server stood still it may take in the last first.
 		r.Basis, r.ReleasedBy = BasisTie, ""
 	case late > promptly:
 		r.Basis = BasisThenPrimary

@@ -282,6 +282,28 @@ func TestJudgeMongo_Observed(t *testing.T) {
 	}
 }
 
+// A reply that comes long after the release, and after somebody else's word, may be
+// due to either.
+func TestJudgeMongo_ServerThatStoodStill(t *testing.T) {
+	for _, tt := range []struct {
+		w       string
+		replyIn int
+		by      string
+		basis   string
+	}{
+		{"majority", 60, "rs0.b", BasisThenPrimary}, // c says it at 90
+		{"majority", 89, "rs0.b", BasisThenPrimary},
+		{"majority", 95, "", BasisTie},
+		{"3", 120, "rs0.c", BasisThenPrimary}, // b had said it before
+	} {
+		k, f := twoSecondaries(threeMembers), order(tt.w, "", tt.replyIn)
+		k.a.judge(f)
+		if r := &f.Replication; r.ReleasedBy != tt.by || r.Basis != tt.basis {
+			t.Errorf("w: %s, reply at %d: by %q, %s; want %q, %s", tt.w, tt.replyIn, r.ReleasedBy, r.Basis, tt.by, tt.basis)
+		}
+	}
+}
+
 // A mode asks for values of tags, of which the primary has one.
 func TestJudgeMongo_Modes(t *testing.T) {
 	set := &ReplicaSet{Observed: true, Members: slices.Clone(threeMembers.Members), Modes: map[string]map[string]int{
