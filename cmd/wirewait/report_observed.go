@@ -125,6 +125,9 @@ func observedTable(s *admin.ObservedServer) string {
 			cells[i+1] = append(cells[i+1], measured(c.m, v, ok))
 		}
 	}
+	if len(cells[0]) <= 2 { // what the look itself cost
+		return head + fmt.Sprintf("nothing, in the last %d looks\n", len(samples))
+	}
 	text := head + trace.Align(cells, 1)
 	if lags := memberLags(&samples[len(samples)-1]); lags != "" {
 		text += "members behind it: " + lags + "\n"
