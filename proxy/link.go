@@ -27,6 +27,7 @@ type Link struct {
 	past     trace.LinkCounters // of connections that ended; guarded by Proxy.mu
 	retired  bool               // by a reload; the same
 	added    bool               // by AddLink
+	starting sync.Mutex         // held in Start, before Proxy.reloading
 
 	said [numNotices]sync.Once
 }

@@ -128,25 +128,42 @@ func dialled(a net.Addr) string {
 }
 
 // Start has a stopped link listen again, where it did. The error is the system's, or
-// ErrNoLink.
+// ErrNoLink. Of several at once one begins to listen, and the others find it so.
 func (l *Link) Start() error {
-	if !l.Stopped() {
-		return nil
+	l.starting.Lock()
+	defer l.starting.Unlock()
+	for {
+		l.proxy.reloading.Lock() // who stops it has closed its listener by then
+		stopped, at := l.Stopped(), dialled(l.Addr())
+		l.proxy.reloading.Unlock()
+		if !stopped {
+			return nil
+		}
+		ln, err := listenAnywhere(at) // a name may take its time: others don't wait
+		if err != nil {
+			return err
+		}
+		if again, err := l.startOn(ln, at); !again {
+			return err
+		}
 	}
-	ln, err := listenAnywhere(dialled(l.Addr())) // a name may take its time: others don't wait
-	if err != nil {
-		return err
-	}
+}
+
+// startOn has a stopped link accept from a listener at an address. It reports true
+// if the link was redirected to another meanwhile.
+func (l *Link) startOn(ln net.Listener, at string) (again bool, err error) {
 	l.proxy.reloading.Lock()
 	defer l.proxy.reloading.Unlock()
 	switch {
 	case l.proxy.Link(l.name) != l: // meanwhile
 		ln.Close()
-		return ErrNoLink
+		return false, ErrNoLink
 	case !l.Stopped():
-		return ln.Close()
+		return false, ln.Close()
+	case dialled(l.Addr()) != at:
+		return true, ln.Close()
 	}
-	return l.serveOn(ln)
+	return false, l.serveOn(ln)
 }
 
 // Redirect stops the link and has it lead elsewhere, and listen elsewhere when it's

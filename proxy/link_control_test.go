@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/wirewait/wirewait/inject"
@@ -67,6 +68,35 @@ func linksComeAndGo(t *testing.T, on driverName) {
 }
 
 // A reload touches neither links that were added nor one that was stopped.
+// Whoever starts, stops and redirects a link at the same time as others finds it as
+// they left it, and no address taken by the link itself.
+func TestLinks_StartedAndStoppedAtOnce(t *testing.T) {
+	up := server(t, "tcp", "127.0.0.1:0", echo)
+	p, _ := start(t, LinkConfig{Name: "first", Upstream: up})
+	l, err := p.AddLink(LinkConfig{Name: "added", Listen: "127.0.0.1:0", Upstream: up}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for range 200 {
+				l.Stop()
+				if err := l.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if l.Stopped() || l.Addr().String() != at {
+		t.Errorf("stopped: %v, at %v", l.Stopped(), l.Addr())
+	}
+	echoed(t, dialLink(t, l))
+}
+
 func TestLinks_AndReloads(t *testing.T) {
 	up := server(t, "tcp", "127.0.0.1:0", echo)
 	p, first := start(t, LinkConfig{Name: "first", Listen: "127.0.0.1:0", Upstream: up})
