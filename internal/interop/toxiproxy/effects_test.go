@@ -76,8 +76,10 @@ var effects = []struct {
 	}},
 	{"timeout", func(t *testing.T, s *server) error {
 		c := dial(t, s.proxy(t, "p", echo(t)))
-		s.toxic(t, "p", `{"type":"timeout","attributes":{"timeout":200}}`)
-		return takes(150*time.Millisecond, func() error { return ended(c, "lost") })
+		return takes(200*time.Millisecond, func() error { // from when the toxic came
+			s.toxic(t, "p", `{"type":"timeout","attributes":{"timeout":200}}`)
+			return ended(c, "lost")
+		})
 	}},
 	{"timeout without end and without the toxic", func(t *testing.T, s *server) error {
 		c := dial(t, s.proxy(t, "p", echo(t)))
