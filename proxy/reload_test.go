@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -391,5 +392,29 @@ func TestReconfigure_AllOrNothing(t *testing.T) {
 	}
 	if len(p.Rules()) != 1 || l.Upstream() != other {
 		t.Errorf("%d rules, the link leads to %s", len(p.Rules()), l.Upstream())
+	}
+}
+
+// TestUpdateRules_OfALinkThatWent: what names a link that was taken away keeps
+// nobody from changing other rules; nothing new may name it.
+func TestUpdateRules_OfALinkThatWent(t *testing.T) {
+	p, _ := start(t, LinkConfig{Name: "one", Protocol: wire.TCP, Upstream: names(t, "a")})
+	rule := func(name, link string) inject.Rule {
+		return inject.Rule{Name: name, Effect: inject.EffectHold, When: inject.When{Link: []string{link}}}
+	}
+	if err := p.SetRules([]inject.Rule{rule("r", "one")}); err != nil {
+		t.Fatal(err)
+	}
+	if !p.RemoveLink("one") {
+		t.Fatal("it stays")
+	}
+	err := p.UpdateRules(func(now []inject.Rule) ([]inject.Rule, error) {
+		return append(slices.Clone(now), inject.Rule{Name: "all", Effect: inject.EffectHold}), nil
+	})
+	if err != nil || len(p.Rules()) != 2 {
+		t.Errorf("%d rules, %v", len(p.Rules()), err)
+	}
+	if err := p.SetRules([]inject.Rule{rule("s", "two")}); err == nil || !strings.Contains(err.Error(), `no link "two"`) {
+		t.Errorf("a rule of a link that never was: %v", err)
 	}
 }

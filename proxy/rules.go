@@ -82,7 +82,12 @@ func (p *Proxy) UpdateRules(change func([]inject.Rule) ([]inject.Rule, error)) e
 	if err := inject.CheckRules(rules); err != nil {
 		return err
 	}
-	if err := errors.Join(checkPlaces(rules, func(link string) bool { return p.Link(link) != nil })...); err != nil {
+	// A link may go while rules name it, and come back.
+	there := func(link string) bool {
+		names := func(r inject.Rule) bool { return slices.Contains(r.When.Link, link) }
+		return p.Link(link) != nil || slices.ContainsFunc(p.book.rules, names)
+	}
+	if err := errors.Join(checkPlaces(rules, there)...); err != nil {
 		return err
 	}
 	p.book.turn(slices.Clone(rules), p.clock.now())
