@@ -160,10 +160,10 @@ func (r *reader) address(flag string) string {
 	}
 	host, port, err := net.SplitHostPort(v)
 	if err != nil {
-		r.problem("--%s %q: write host:port, [::1]:port or unix:/path", flag, v)
+		r.problem("--%s %q: write host:port, [::1]:port or unix:/path", flag, redactURI(v))
 		return v
 	}
-	r.port(flag, v, port)
+	r.port(flag, redactURI(v), port)
 	if host == "" {
 		r.problem("--%s %q names no host: write 127.0.0.1:%s, or 0.0.0.0:%s to mean every interface", flag, v, port, port)
 	}
@@ -195,13 +195,45 @@ func isMongoURI(v string) bool {
 	return strings.HasPrefix(v, "mongodb://") || strings.HasPrefix(v, "mongodb+srv://")
 }
 
-// redactURI drops what stands before the host: it may be a password.
+// redactURI is a URI, or an address, without what may be a password: what stands
+// before the host or in the place of its port, and the options.
 func redactURI(v string) string {
-	scheme, rest, _ := strings.Cut(v, "://")
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		rest = rest[i+1:]
+	scheme, rest, isURI := strings.Cut(v, "://")
+	switch {
+	case isURI:
+		scheme += "://"
+	case strings.HasPrefix(v, "unix:"):
+		return v
+	default:
+		scheme, rest = "", v
 	}
-	return scheme + "://" + rest
+	rest = withoutUser(rest)
+	hosts, more := rest, ""
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		hosts = rest[:i]
+		if more = rest[i:]; len(more) > 1 {
+			more = more[:1] + "..."
+		}
+	}
+	each := strings.Split(hosts, ",")
+	for i, host := range each {
+		at := strings.LastIndexByte(host, ':')
+		if at < 0 || at < strings.LastIndexByte(host, ']') {
+			continue
+		}
+		if _, err := strconv.ParseUint(host[at+1:], 10, 64); err != nil && host[at+1:] != "" {
+			each[i] = host[:at] + ":..."
+		}
+	}
+	return scheme + strings.Join(each, ",") + more
+}
+
+// withoutUser is what follows a URI's scheme, from the host on.
+func withoutUser(rest string) string {
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		return rest[i+1:]
+	}
+	return rest
 }
 
 func (r *reader) admin() string {

@@ -28,7 +28,7 @@ func (r *reader) replicaSet(uri string) *replicaSet {
 		r.problem("--upstream %q: write the hosts that its SRV record names, as in %s", redactURI(uri), setExample)
 		return nil
 	}
-	rest := redactURI(uri)[len("mongodb://"):]
+	rest := withoutUser(uri[len("mongodb://"):])
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
 		end = len(rest)
@@ -40,7 +40,7 @@ func (r *reader) replicaSet(uri string) *replicaSet {
 	_, query, _ := strings.Cut(s.rest, "?")
 	options, err := url.ParseQuery(query)
 	if err != nil {
-		r.problem("--upstream %q: its options can't be read: %v", redactURI(uri), err)
+		r.problem("--upstream %q: its options can't be read: write %% as %%25, and so on", redactURI(uri))
 		return nil
 	}
 	for key, values := range options { // keys are known in any case
@@ -64,7 +64,7 @@ func (r *reader) member(uri, host string) string {
 	}
 	name, port, err := net.SplitHostPort(host)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || name == "" || bad != nil || n == 0 {
-		r.problem("--upstream %q: %q is no host: write %s", redactURI(uri), host, setExample)
+		r.problem("--upstream %q: %q is no host: write %s", redactURI(uri), redactURI(host), setExample)
 	}
 	return host
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is shown of addresses that somebody wrote in a hurry is right where nothing
+// is secret, and has no password.
+func TestRedactURI(t *testing.T) {
+	for wrote, want := range map[string]string{
+		"127.0.0.1:5432":                            "127.0.0.1:5432",
+		"[::1]:5432":                                "[::1]:5432",
+		"unix:/run/a@b:c.sock":                      "unix:/run/a@b:c.sock",
+		"mongodb://u:planted@h:1,[::1]:2,i/?a=b":    "mongodb://h:1,[::1]:2,i/...",
+		"mongodb://u:plan@ted/planted?@h:27017/":    "mongodb://h:27017/",
+		"mongodb://u:planted":                       "mongodb://u:...",
+		"mongodb://h,u:planted/planted?replicaSet=": "mongodb://h,u:.../...",
+		"postgres://h/db?password=planted":          "postgres://h/...",
+		"postgres://h?password=planted":             "postgres://h?...",
+		"u:planted@h:5432":                          "h:5432",
+		"u:planted":                                 "u:...",
+	} {
+		if got := redactURI(wrote); got != want {
+			t.Errorf("%s is shown as %s, not %s", wrote, got, want)
+		}
+	}
+}
+
+func TestRun_ComplainsWithoutPasswords(t *testing.T) {
+	for _, upstream := range []string{
+		"postgres://h/db?password=" + planted,
+		"postgres://u:" + planted,
+		"mongodb://u:" + planted,
+		"mongodb://u:" + planted + "/?replicaSet=rs0",
+		"mongodb://h/?replicaSet=rs0&a=%zz&password=" + planted,
+		"mongodb://h/?tlsCertificateKeyFilePassword=" + planted,
+		"mongodb+srv://h/?password=" + planted,
+		"u:" + planted + "@h",
+		"u:" + planted + "@h:5432",
+	} {
+		code, _, said := command(t, "run", "--listen", "127.0.0.1:0", "--admin", "off", "--upstream", upstream)
+		if code != 2 || !strings.Contains(said, "--upstream") || strings.Contains(said, planted) {
+			t.Errorf("%s: exit code %d, %s", upstream, code, said)
+		}
+	}
+}
