@@ -86,6 +86,10 @@ func (e Experiment) run(ctx context.Context, args []string, stdout, stderr io.Wr
 		fmt.Fprintf(stderr, "%s: %q: it takes flags only (see -help)\n", e.Name, f.Args())
 		return 2
 	}
+	if err := r.writable(); err != nil { // rather now than after the measurements
+		fmt.Fprintf(stderr, "%s: --out: %v\n", e.Name, err)
+		return 1
+	}
 	if err := e.Do(ctx, r); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
@@ -135,13 +139,25 @@ func (r *Run) SVG(suffix string, drawing []byte) error {
 	return r.file(suffix, ".svg", drawing)
 }
 
+// writable makes the directory for files, and reports whether they can be written.
+func (r *Run) writable() error {
+	if r.Dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return fmt.Errorf("make the directory for results: %w", err)
+	}
+	f, err := os.CreateTemp(r.Dir, ".writable-*")
+	if err != nil {
+		return fmt.Errorf("no results can be written there: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 func (r *Run) file(suffix, ext string, content []byte) error {
 	name := r.name
 	if suffix != "" {
 		name += "-" + suffix
-	}
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return fmt.Errorf("make the directory for results: %w", err)
 	}
 	path := filepath.Join(r.Dir, name+ext)
 	if err := os.WriteFile(path, content, 0o644); err != nil {

@@ -157,6 +157,22 @@ func TestExperiment_Files(t *testing.T) {
 	}
 }
 
+func TestExperiment_FilesThatCantBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		do := func(context.Context, *Run) error {
+			t.Error("it was measured for nothing")
+			return nil
+		}
+		if code, _, errs := try(do, "--out", dir); code != 1 || !strings.Contains(errs, "x: --out: ") {
+			t.Errorf("%d, %s", code, errs)
+		}
+	}
+}
+
 func TestExperiment_ExitCodes(t *testing.T) {
 	nothing := func(context.Context, *Run) error { return nil }
 	fails := func(context.Context, *Run) error { return errors.New("no luck") }

@@ -87,3 +87,21 @@ func TestStartMongo_ShowsNoPassword(t *testing.T) {
 		}
 	}
 }
+
+func TestStartPostgres_TakesItsOwnURIsOnly(t *testing.T) {
+	for _, uri := range []string{
+		"mongodb://u:planted4711@127.0.0.1:1/?a=b", // which pgx reads as keywords, and dials the machine's own server
+		"mongodb://u:planted4711", "postgres://u:planted4711@h:x/d", "postgres://u:planted4711@[::1/d", "host=h port=x password=planted4711", "planted4711",
+	} {
+		_, err := StartPostgres(t.Context(), &study.Run{URI: uri, Stderr: io.Discard}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "write postgres://") || strings.Contains(err.Error(), "planted4711") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	for _, uri := range []string{"postgresql://u@127.0.0.1:1/d", "host=127.0.0.1 port=1 password=a://b"} {
+		_, err := StartPostgres(t.Context(), &study.Run{URI: uri, Stderr: io.Discard}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "connect to the primary") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}

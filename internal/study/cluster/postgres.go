@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -125,8 +127,11 @@ func (p *Postgres) Observe(ctx context.Context) (*pgx.Conn, error) {
 
 func (p *Postgres) dial(ctx context.Context, uri, level string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(uri)
-	if err != nil {
-		return nil, err // pgx hides the password
+	// pgx takes another scheme's URI with a query for keywords and values, of which
+	// it knows none, and would connect to whatever server is the machine's own.
+	scheme, _, isURI := strings.Cut(uri, "://")
+	if err != nil || isURI && !slices.Contains([]string{"postgres", "postgresql"}, scheme) && !strings.ContainsAny(scheme, " =") { // the error may quote the URI
+		return nil, errors.New("--uri can't be used: write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	config.RuntimeParams["application_name"] = "wirewait example"
 	config.RuntimeParams["synchronous_commit"] = level
