@@ -113,6 +113,10 @@ func TestAPI_Transport(t *testing.T) {
 	if got.status != 403 || got.body != "User agent not allowed\n" {
 		t.Errorf("a browser: %d %q", got.status, got.body)
 	}
+	got = r.raw("POST", "/reset", "", "Origin", "http://rebound.example")
+	if got.status != 403 || got.body != "User agent not allowed\n" {
+		t.Errorf("a page whose script says that it's no browser: %+v", got)
+	}
 	got = r.raw("POST", "/proxies", `{"name":"c","upstream":"127.0.0.1:1","listen":"127.0.0.1:0"} and more`, "Content-Type", "application/x-www-form-urlencoded")
 	if id := got.header.Get("X-Toxiproxy-Request-Id"); got.status != 201 || got.header.Get("Content-Type") != "application/json" || len(id) != 20 {
 		t.Errorf("%d %v %s", got.status, got.header, got.body)

@@ -80,9 +80,12 @@ func cleanPath(p string) string {
 }
 
 // refuseBrowser refuses what pages in browsers send, whose name may lead here (DNS
-// rebinding). True: it's answered.
+// rebinding). A script may call its browser something else (the Fetch standard lets
+// it set User-Agent), but has no say in Origin, which comes with what changes
+// something. True: it's answered.
 func refuseBrowser(w http.ResponseWriter, r *http.Request) bool {
-	if !strings.HasPrefix(r.UserAgent(), "Mozilla/") {
+	fromPage := r.Header.Get("Origin") != "" && r.Method != http.MethodGet
+	if !fromPage && !strings.HasPrefix(r.UserAgent(), "Mozilla/") {
 		return false
 	}
 	http.Error(w, "User agent not allowed", http.StatusForbidden)
