@@ -78,7 +78,7 @@ func connectionTable(all []admin.Connection, now time.Time) string {
 			state += ", not decoded"
 		}
 		cells = append(cells, []string{
-			strconv.FormatUint(c.ID, 10), c.Link, c.Client, printable(c.Application), printable(c.User), printable(c.Driver), state,
+			strconv.FormatUint(c.ID, 10), printable(c.Link), c.Client, printable(c.Application), printable(c.User), printable(c.Driver), state,
 			short(now.Sub(c.Since).Round(time.Second)), strconv.FormatUint(c.Exchanges, 10), strconv.Itoa(c.WaitingRequests),
 			size(c.ToServer.QueuedBytes + c.ToClient.QueuedBytes), size(int64(c.ToServer.Bytes + c.ToClient.Bytes)),
 		})
@@ -86,7 +86,8 @@ func connectionTable(all []admin.Connection, now time.Time) string {
 	return trace.Align(cells, 7)
 }
 
-// printable is what a client called itself, without what could move the cursor.
+// printable is what a client called itself, or a link, without what could move the
+// cursor.
 func printable(s string) string {
 	return cmp.Or(strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

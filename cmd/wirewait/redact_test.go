@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/wirewait/wirewait/proxy/admin"
 )
 
 // What is shown of addresses that somebody wrote in a hurry is right where nothing
@@ -42,6 +45,20 @@ func TestRun_ComplainsWithoutPasswords(t *testing.T) {
 		code, _, said := command(t, "run", "--listen", "127.0.0.1:0", "--admin", "off", "--upstream", upstream)
 		if code != 2 || !strings.Contains(said, "--upstream") || strings.Contains(said, planted) {
 			t.Errorf("%s: exit code %d, %s", upstream, code, said)
+		}
+	}
+}
+
+// A proxy that is made through Toxiproxy's API may have any name.
+func TestTables_MoveNoCursor(t *testing.T) {
+	name := "a\x1b[31m\nb"
+	for _, table := range []string{
+		linkTable([]admin.Link{{Name: name}}),
+		connectionTable([]admin.Connection{{Link: name}}, time.Time{}),
+		ruleTable([]admin.Rule{{Name: name}}),
+	} {
+		if !strings.Contains(table, "a?[31m?b ") || strings.Contains(table, "\x1b") {
+			t.Errorf("%q", table)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func linkTable(links []admin.Link) string {
 		}
 		undecoded += l.Connections.Encrypted + l.Connections.Opaque
 		cells = append(cells, []string{
-			l.Name, l.Delay.RTT, strconv.FormatInt(l.Connections.Open, 10), plannedAchieved(s), plannedAchieved(c), worstError(s, c),
+			printable(l.Name), l.Delay.RTT, strconv.FormatInt(l.Connections.Open, 10), plannedAchieved(s), plannedAchieved(c), worstError(s, c),
 			size(s.QueuedBytes + c.QueuedBytes), strconv.FormatInt(s.PausedConnections+c.PausedConnections, 10), milli(s.StalledMS + c.StalledMS),
 			size(int64(s.Bytes + c.Bytes)), strconv.FormatUint(undecoded, 10),
 		})

@@ -171,7 +171,7 @@ func ruleTable(rules []admin.Rule) string {
 			When, With, Limit json.RawMessage
 		}
 		_ = json.Unmarshal(r.Rule, &text) // what isn't there is shown as that
-		name := r.Name
+		name := printable(r.Name)
 		if r.Over {
 			name += " (over)"
 		}
