@@ -96,8 +96,10 @@ func TestServer_RefusesOtherHostsAndOrigins(t *testing.T) {
 		{"127.0.0.1:0", "rebound.example:8474", "", 403},
 		{"127.0.0.1:0", "localhost.example", "", 403},
 		{"127.0.0.1:0", "192.0.2.7:8474", "", 403},
-		{"127.0.0.1:0", "", "http://localhost:8474", 200},
-		{"127.0.0.1:0", "", "http://127.0.0.1:8474", 200},
+		{"127.0.0.1:0", "localhost:8474", "http://localhost:8474", 200},
+		{"127.0.0.1:0", "127.0.0.1:9000", "http://127.0.0.1:9000", 200}, // a port that is forwarded here
+		{"127.0.0.1:0", "127.0.0.1:8474", "http://127.0.0.1:3000", 403},
+		{"127.0.0.1:0", "127.0.0.1:8474", "http://localhost:8474", 403},
 		{"127.0.0.1:0", "", "https://evil.example", 403},
 		{"127.0.0.1:0", "", "http://evil.example:8474", 403},
 		{"127.0.0.1:0", "", "null", 403}, // a sandboxed page, or a file

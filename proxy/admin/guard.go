@@ -13,7 +13,7 @@ import (
 //
 //	Host     localhost, a loopback address, or the host that we were told to
 //	         listen on; any IP address if that was all addresses (0.0.0.0)
-//	Origin   absent, or one whose host passes the same test
+//	Origin   absent, or the Host: a page of another port is another's
 //
 // A page that makes its own name resolve to 127.0.0.1 (DNS rebinding) sends
 // that name as Host and is refused; an address can't be rebound.
@@ -26,7 +26,7 @@ func guard(listenHost string, next http.Handler) http.Handler {
 			http.Error(w, "this Host is not served here: use the address from wirewait's start line", http.StatusForbidden)
 			return
 		}
-		if o := r.Header.Get("Origin"); o != "" && !g.origin(o) {
+		if o := r.Header.Get("Origin"); o != "" && !sameOrigin(o, r.Host) {
 			http.Error(w, "requests from pages of another origin are refused", http.StatusForbidden)
 			return
 		}
@@ -52,7 +52,7 @@ func (a allowed) host(h string) bool {
 	return err == nil && (a.anywhere || ip.IsLoopback())
 }
 
-func (a allowed) origin(o string) bool {
-	u, err := url.Parse(o)
-	return err == nil && u.Host != "" && a.host(u.Host)
+func sameOrigin(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
