@@ -49,8 +49,8 @@ func TestRealQuorum_Pgbench(t *testing.T) {
 		observed      bool
 		always        bool
 	}{
-		{"", "simple", true, true}, {"", "prepared", true, false}, {"", "simple", false, true},
-		{"17", "prepared", true, false}, {"18", "prepared", true, true}, {"18", "simple", true, false}, {"18", "prepared", false, false},
+		{"", "simple", true, true}, {"", "prepared", true, false}, {"", "simple", false, true}, {"", "prepared", false, false},
+		{"17", "prepared", true, false}, {"18", "prepared", true, true}, {"18", "simple", true, false}, {"18", "simple", false, false}, {"18", "prepared", false, false},
 	} {
 		if !tt.always && !long {
 			continue

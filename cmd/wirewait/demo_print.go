@@ -82,14 +82,15 @@ func spansLine(e *otlp.Exporter) string {
 	return line
 }
 
-// printJSON prints a row for each level. Parts are means, in milliseconds.
+// printJSON prints a row for each level. Parts are means, in milliseconds, and
+// members go without the name of the one cluster there is.
 func (d *demo) printJSON(exporter *otlp.Exporter) error {
 	ms := func(t time.Duration) float64 { return float64(t) / float64(time.Millisecond) }
 	var rows []map[string]any
 	for _, r := range d.rows() {
-		by := r.ReleasedBy
-		if by == nil {
-			by = map[string]uint64{}
+		by := map[string]uint64{}
+		for name, n := range r.ReleasedBy {
+			by[name[strings.LastIndexByte(name, '.')+1:]] = n
 		}
 		rows = append(rows, map[string]any{
 			d.cluster.key(): strings.TrimPrefix(r.Concern, "w:"), "count": r.Count, "p50_ms": ms(r.Total.P50), "p99_ms": ms(r.Total.P99),

@@ -83,7 +83,7 @@ func TestDemo_ReleasersByWriteConcern(t *testing.T) {
 	for i, want := range []struct {
 		concern, by string
 		rtt         float64
-	}{{"1", "", 0}, {"1 j", "", 0}, {"majority", "rs0.c", 92}, {"3", "rs0.b", 160}} {
+	}{{"1", "", 0}, {"1 j", "", 0}, {"majority", "c", 92}, {"3", "b", 160}} {
 		row := r.Rows[i]
 		if row.WriteConcern != want.concern || row.Count != 10 {
 			t.Errorf("row %d: %+v, want 10 with %s", i, row, want.concern)
