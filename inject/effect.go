@@ -92,8 +92,8 @@ type With struct {
 	// once per exchange and direction. Delay is also what slow_close waits before
 	// it passes an end on, slicer between two pieces, and what lag comes to.
 	Delay, Jitter time.Duration
-	// Ramp is how fast a lag moves, in seconds per second, up to 1; 0 stands for
-	// DefaultRamp.
+	// Ramp is how fast a lag moves, in seconds per second, LeastRamp to 1; 0 stands
+	// for DefaultRamp.
 	Ramp float64
 	// Acknowledgements: what the member says of its progress lags too, by as much
 	// again.

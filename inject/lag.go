@@ -10,6 +10,9 @@ import (
 // at most a second and a half apart, which the time-outs of servers allow for.
 const DefaultRamp = 0.5
 
+// LeastRamp is the slowest ramp there is: a second after a quarter of an hour.
+const LeastRamp = 0.001
+
 // Shift is how much later a stream passes than it came, while that moves to where
 // it's to be by no more than a rate, in seconds per second:
 //

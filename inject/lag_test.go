@@ -77,6 +77,7 @@ func TestLag_Check(t *testing.T) {
 		func(r *Rule) { r.With.Delay = 0 },
 		func(r *Rule) { r.With.Ramp = 1.5 },
 		func(r *Rule) { r.With.Ramp = -0.1 },
+		func(r *Rule) { r.With.Ramp = 1e-9 }, // it would never get there
 		func(r *Rule) { r.With.Jitter = 1 },
 		func(r *Rule) { r.When.Command = []string{"getMore"} },
 		func(r *Rule) { r.When.Database = []string{"local"} },

@@ -100,7 +100,7 @@ func (w *With) check(e Effect, stacks bool, c *complaints) {
 	case EffectLag:
 		c.add(stacks, "lag doesn't stack: the first rule that matches is the one")
 		c.add(w.Delay <= 0, "lag needs a delay of more than 0, which the member is to be behind")
-		c.add(!(w.Ramp >= 0 && w.Ramp <= 1), "the ramp is %v: write how many seconds the lag may change by in a second, above 0 and up to 1", w.Ramp)
+		c.add(w.Ramp != 0 && !(w.Ramp >= LeastRamp && w.Ramp <= 1), "the ramp is %v: write how many seconds the lag may change by in a second, %v to 1", w.Ramp, LeastRamp)
 		rest.Delay, rest.Ramp, rest.Acknowledgements = 0, 0, false
 	case EffectResetPeer, EffectTimeout:
 		rest.After = 0

@@ -23,8 +23,8 @@ func (r *reader) lagParameters(o *object, w *inject.With) {
 func (r *reader) ramp(n *node) float64 {
 	v, ok := r.text(n, "ramp")
 	f, err := strconv.ParseFloat(v, 64)
-	if ok && (err != nil || !(f > 0 && f <= 1)) {
-		r.problem(n, "ramp is %s: write how many seconds the lag may change by in a second, above 0 and up to 1, such as 0.5", quote(follow(n)))
+	if ok && (err != nil || !(f >= inject.LeastRamp && f <= 1)) {
+		r.problem(n, "ramp is %s: write how many seconds the lag may change by in a second, 0.001 to 1, such as 0.5", quote(follow(n)))
 		return 0
 	}
 	return f
