@@ -71,9 +71,11 @@ func (c *Conn) lookInside() {
 func (c *Conn) rewriting() bool { return c.rewriter != nil && c.rewriter.Rewriting() }
 
 // recognise notes when the protocol turns out to have no connections for
-// monitoring alone.
+// monitoring alone, or this one to carry a member's stream, which needs no other
+// command once it has begun.
 func (c *Conn) recognise(now wire.Stamp) {
-	if !c.known && (c.inspector.Opaque() != nil || !c.inspector.Monitors()) {
+	streams := c.replicator != nil && c.replicator.Replication().Log
+	if !c.known && (c.inspector.Opaque() != nil || !c.inspector.Monitors() || streams) {
 		c.meet(now)
 	}
 }

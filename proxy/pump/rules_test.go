@@ -336,6 +336,28 @@ func TestRules_MonitorsAreSpared(t *testing.T) {
 	}
 }
 
+// streamSession may be a monitor or carry a member's stream.
+type streamSession struct {
+	*ruledSession
+	is wire.Replication
+}
+
+func (s *streamSession) Replication() wire.Replication { return s.is }
+
+// A member's stream is no monitor, though it brings no command any more when rules
+// come.
+func TestRules_HoldAStreamThatGoesOn(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		s := &streamSession{newRuledSession(), wire.Replication{Log: log}}
+		c := &ruledConn{Conn: newConn(s, nil), t: t, counts: map[string]*count{}}
+		c.reads(wire.ToServer, "tick\n", 1)
+		c.rule(2, inject.Rule{Name: "r", Effect: inject.EffectHold})
+		if got := c.reads(wire.ToClient, "ok\n", 3); (got == "") != log {
+			t.Errorf("log %v: the member got %q", log, got)
+		}
+	}
+}
+
 // Rules may come and go within a message: it passes as it began.
 func TestRules_ChangeWithinAMessage(t *testing.T) {
 	c := newRuledConn(t, 0)
