@@ -112,7 +112,7 @@ func readCheckpoint(s bson.Raw, l *look) {
 	running, ok := first(s, []string{"wiredTiger", "checkpoint", "progress state"},
 		[]string{"wiredTiger", "transaction", "transaction checkpoint currently running"})
 	if ok {
-		l.now[trace.Checkpoint] = min(running, 1)
+		l.now[trace.Checkpoint] = max(0, min(running, 1))
 	}
 	if ms, ok := first(s, []string{"wiredTiger", "checkpoint", "most recent time (msecs)"},
 		[]string{"wiredTiger", "transaction", "transaction checkpoint most recent time (msecs)"}); ok {
