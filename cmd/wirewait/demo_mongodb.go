@@ -44,6 +44,9 @@ func (w *mongoWAN) work(ctx context.Context, d *demo) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopSet(set)) }()
+	if err := everybodyFollows(ctx, set); err != nil {
+		return err
+	}
 	names, concerns := w.concerns()
 	fmt.Fprintf(d.progress, "server  a model of MongoDB 8.0, in this process\nclient  the official Go driver: %d inserts with each of", d.writes)
 	for _, n := range names {
@@ -70,4 +73,18 @@ func (w *mongoWAN) work(ctx context.Context, d *demo) (err error) {
 	}
 	fmt.Fprintln(d.progress)
 	return nil
+}
+
+// everybodyFollows returns once all members have a write, which goes past the
+// proxy: the first that waited for others would else wait for them to find whom to
+// follow, a few round trips.
+func everybodyFollows(ctx context.Context, set *mongod.Set) (err error) {
+	client, err := mongo.Connect(mongooptions.Client().ApplyURI(set.Primary().URI()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Disconnect(context.WithoutCancel(ctx))) }()
+	all := &writeconcern.WriteConcern{W: len(set.Members())}
+	_, err = client.Database("shop").Collection("openings", mongooptions.Collection().SetWriteConcern(all)).InsertOne(ctx, bson.D{{Key: "_id", Value: 1}})
+	return err
 }
