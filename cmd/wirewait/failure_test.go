@@ -177,8 +177,9 @@ func underLoad(t *testing.T, w *started, client func(i int) (write func(n int) e
 	return acknowledged, ends
 }
 
-// TestRun_SIGTERMUnderLoad: what a client saw acknowledged is in the database,
-// and at most the one write that it saw fail is there besides.
+// TestRun_SIGTERMUnderLoad: what a client saw acknowledged is in the database, and
+// nothing else. A request that comes in the moment in which its quiet connection is
+// closed isn't passed on; its client sees the end.
 func TestRun_SIGTERMUnderLoad(t *testing.T) {
 	pg := startPostgres(t, lab.PostgresOptions{})
 	direct := connectPostgres(t, pg.URL(pg.Addr()))
@@ -202,9 +203,6 @@ func TestRun_SIGTERMUnderLoad(t *testing.T) {
 			t.Errorf("client %d saw %d writes acknowledged, the server has %d", i, n, got)
 		}
 	}
-	if strings.Contains(w.log(), "undelivered") {
-		t.Errorf("something was lost:\n%s", w.log())
-	}
 }
 
 func connectPostgres(t *testing.T, uri string) *pgx.Conn {
@@ -219,8 +217,7 @@ func connectPostgres(t *testing.T, uri string) *pgx.Conn {
 
 // TestRun_SIGTERMUnderMongoLoad is the same with the MongoDB driver, whose
 // monitors are connected as well. At the first end of a connection the driver
-// drops its monitors' in the middle of a hello, so that undelivered bytes are no
-// loss here.
+// drops its monitors' in the middle of a hello.
 func TestRun_SIGTERMUnderMongoLoad(t *testing.T) {
 	peer := startMongo(t)
 	w := start(t, nil, "--listen", "127.0.0.1:0", "--upstream", peer.Addr(), "--rtt", "4ms", "--jitter", "1ms", "--drain", "1m")

@@ -29,11 +29,13 @@ func TestAPI_NeverFreezes(t *testing.T) {
 			writers.Go(func() { _, _ = c.Write(make([]byte, 64<<20)) }) // until it's closed
 		}
 		// A server that doesn't answer at all: its dial hangs. (A documentation
-		// address: RFC 5737. Where it's refused at once, the test is only easier.)
+		// address: RFC 5737. Where it's refused at once, the client is reset, maybe
+		// while it connects, and the test is only easier.)
 		hanging := r.addTo("hanging", "192.0.2.1:9")
-		c := r.dial(hanging)
-		defer c.Close()
-		_, _ = io.WriteString(c, "x")
+		if c, err := net.Dial("tcp", hanging); err == nil {
+			defer c.Close()
+			_, _ = io.WriteString(c, "x")
+		}
 		soon(t, "a line is full", func() bool {
 			for _, n := range r.proxy.Counters().Links {
 				if n.Link == "full" {
