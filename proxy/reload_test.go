@@ -418,3 +418,24 @@ func TestUpdateRules_OfALinkThatWent(t *testing.T) {
 		t.Errorf("a rule of a link that never was: %v", err)
 	}
 }
+
+// TestReload_CommitsALinkWithItsRules: they are there as soon as it accepts, not
+// only once a reload is through.
+func TestReload_CommitsALinkWithItsRules(t *testing.T) {
+	p, _ := start(t, LinkConfig{Name: "one", Protocol: wire.TCP, Upstream: names(t, "a")})
+	if err := p.SetRules([]inject.Rule{{Name: "cut off", Effect: inject.EffectHold}}); err != nil {
+		t.Fatal(err)
+	}
+	r := &reload{proxy: p, now: p.Links(), names: map[string]bool{}}
+	r.plan(LinkConfig{Name: "new", Listen: "127.0.0.1:0", Protocol: wire.TCP, Upstream: names(t, "b")})
+	r.open(r.plans[0])
+	p.book.mu.Lock()
+	err := r.commit()
+	p.book.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules := p.Link("new").rules.Load(); rules == nil || !rules.Has(inject.EffectHold) {
+		t.Error("it accepts without its rules")
+	}
+}
